@@ -1,0 +1,1 @@
+//! The words that every part of mamparo shares.

@@ -1,0 +1,1 @@
+//! Scripted peers for mamparo's own tests.

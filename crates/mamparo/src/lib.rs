@@ -1,0 +1,1 @@
+//! Resilience for Rust services, as tower layers.
