@@ -1,1 +1,3 @@
 //! Resilience for Rust services, as tower layers.
+
+pub mod deadline;

@@ -1,0 +1,1 @@
+//! A deadline that travels: bounds an operation, and tells the next service how much of it remains.
