@@ -1,1 +1,16 @@
 //! Scripted peers for mamparo's own tests.
+//!
+//! - [`service`]: plain tower services that answer by script, and checkers of how a layer treats them
+//! - [`body`]: HTTP bodies that yield by script and tell what was done to them
+
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a checker tells its test what is wrong by panicking"
+)]
+
+pub mod body;
+pub mod service;
+mod sync;
+
+pub use mamparo_core::BoxError;
