@@ -1,0 +1,8 @@
+//! Tests that need more than one crate, in one binary.
+//!
+//! `laws` runs every layer through the service laws; `tidy` holds the workspace to its own rules.
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tidy;
