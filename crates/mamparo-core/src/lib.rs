@@ -3,10 +3,30 @@
 //! Nothing here does I/O. Layers, telemetry and the durable engine depend on this crate and never on each
 //! other; what two of them share lives here.
 
+mod chain;
+pub mod classify;
 pub mod clock;
+pub mod context;
+mod deadline;
+pub mod dependency;
+pub mod event;
+pub mod gate;
+pub mod http;
+mod rejection;
 mod setting;
+mod transport;
+mod verdict;
 
+pub use classify::{Classify, End, Ends, Head, Outcome, Plain, Settle};
+pub use context::{CallContext, Cause, LayerKind, OperationId, carry, detach};
+pub use deadline::{Deadline, Reserve};
+pub use dependency::Dependency;
+pub use event::{Event, NotResent, Observer, What};
+pub use gate::Gate;
+pub use rejection::{Reason, Rejection, ResponseHead};
 pub use setting::InvalidSetting;
+pub use transport::TransportError;
+pub use verdict::{Class, Kind, Resend, Verdict};
 
 /// An error of any kind, as tower's own layers return it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;

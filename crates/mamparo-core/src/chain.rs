@@ -1,0 +1,29 @@
+//! Walking the causes of an error.
+
+use std::error::Error;
+use std::io;
+
+/// As many causes as are looked at: a chain that turns in a circle ends here.
+const MAX_DEPTH: usize = 32;
+
+/// Walks an error and its causes, also through an [`io::Error`], whose `source` skips the error it wraps.
+pub(crate) fn chain<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| cause(error)).take(MAX_DEPTH)
+}
+
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref)
+    {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}
+
+/// Finds the first cause of a type.
+pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    chain(error).find_map(|cause| cause.downcast_ref())
+}

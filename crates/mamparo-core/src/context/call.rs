@@ -1,0 +1,350 @@
+//! The value itself, and the thread-local that it is swapped into.
+
+use std::cell::Cell;
+use std::fmt::{self, Display};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use crate::clock::Instant;
+use crate::{Deadline, Dependency};
+
+thread_local!(static CURRENT: Cell<CallContext> = const { Cell::new(CallContext::EMPTY) });
+
+/// What travels with a call: the deadline, the operation, the attempt.
+///
+/// ```
+/// use mamparo_core::{CallContext, Deadline, clock};
+/// use std::time::Duration;
+///
+/// assert_eq!(CallContext::current().deadline(), None);
+/// let deadline = Deadline::after(clock::now(), Duration::from_secs(1));
+/// let mut context = CallContext::current().with_deadline(deadline);
+/// context.enter(|| assert_eq!(CallContext::current().deadline(), Some(deadline)));
+/// assert_eq!(CallContext::current().deadline(), None);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CallContext {
+    deadline: Option<Deadline>,
+    started: Option<Instant>,
+    reserve: Duration,
+    dependency: Dependency,
+    operation: Option<OperationId>,
+    key_hash: Option<NonZeroU64>,
+    tenant: Option<NonZeroU64>,
+    attempt: u32,
+    max_attempts: u32,
+    sends: u32,
+    upstream_attempt: u32,
+    passed: u16,
+    cause: Cause,
+    inside_retry: bool,
+    resent_inside: bool,
+}
+
+/// Names one operation in logs and spans: random, 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OperationId(NonZeroU64);
+
+impl Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The layers that a call can pass on its way out, for telling an operation's own layers from a nested call's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LayerKind {
+    /// The record of one operation.
+    Operation,
+    /// The bound of the whole operation.
+    Deadline,
+    /// One key per operation.
+    IdempotencyKey,
+    /// The owner of resends.
+    Retry,
+}
+
+impl LayerKind {
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// What led to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The caller asked: the first attempt.
+    #[default]
+    Original,
+    /// The attempt before it failed.
+    Retry,
+    /// The dependency sent us elsewhere.
+    Redirect,
+}
+
+impl CallContext {
+    /// The context outside of any call.
+    pub const EMPTY: Self = Self {
+        deadline: None,
+        started: None,
+        reserve: Duration::ZERO,
+        dependency: Dependency::UNNAMED,
+        operation: None,
+        key_hash: None,
+        tenant: None,
+        attempt: 0,
+        max_attempts: 0,
+        sends: 0,
+        upstream_attempt: 0,
+        passed: 0,
+        cause: Cause::Original,
+        inside_retry: false,
+        resent_inside: false,
+    };
+
+    /// Returns the context of the call that is being made or polled on this thread.
+    #[must_use]
+    #[inline]
+    pub fn current() -> Self {
+        CURRENT.get()
+    }
+
+    /// Returns the context in which a layer of that kind works: it joins the current operation or begins one.
+    ///
+    /// See the [module's text](super) for which of the two.
+    #[must_use]
+    #[inline]
+    pub fn join(kind: LayerKind, dependency: Dependency) -> Self {
+        let mut context = Self::current();
+        let joins = context.operation.is_some()
+            && context.passed & kind.bit() == 0
+            && context.dependency.may_be(dependency);
+        if !joins {
+            context = context.begin();
+        }
+        if dependency != Dependency::UNNAMED {
+            context.dependency = dependency;
+        }
+        context.passed |= kind.bit();
+        context
+    }
+
+    /// A new operation inside this one: it keeps the deadline and the tenant, and counts anew.
+    fn begin(self) -> Self {
+        Self {
+            deadline: self.deadline,
+            tenant: self.tenant,
+            upstream_attempt: self.upstream_attempt,
+            operation: Some(OperationId(
+                NonZeroU64::new(fastrand::u64(..)).unwrap_or(NonZeroU64::MAX),
+            )),
+            attempt: 1,
+            inside_retry: self.inside_retry || self.passed & LayerKind::Retry.bit() != 0,
+            ..Self::EMPTY
+        }
+    }
+
+    /// Makes this the current context while `f` runs.
+    ///
+    /// What is counted inside comes back: the number of sends, and whether anything inside has resent.
+    #[inline]
+    pub fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        let entered = Entered {
+            outer: CURRENT.replace(*self),
+            context: self,
+        };
+        let result = f();
+        drop(entered);
+        result
+    }
+
+    /// Counts one physical send, and returns how many came before it: its `resend_count`.
+    ///
+    /// Called by whatever stands right before the transport, once per send. A send for another dependency
+    /// than the current operation's, or outside of any operation, counts for itself and returns 0.
+    #[inline]
+    pub fn count_send(dependency: Dependency) -> u32 {
+        let mut context = CURRENT.get();
+        if context.operation.is_none() || !context.dependency.may_be(dependency) {
+            return 0;
+        }
+        let before = context.sends;
+        context.sends = before.saturating_add(1);
+        CURRENT.set(context);
+        before
+    }
+
+    /// Tells every retry around the current call that a resend has been made inside it.
+    pub fn report_resend() {
+        let mut context = CURRENT.get();
+        context.resent_inside = context.operation.is_some();
+        CURRENT.set(context);
+    }
+
+    /// Returns the instant that bounds the current operation.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Deadline> {
+        self.deadline
+    }
+
+    /// Returns the instant at which an attempt must be over: the deadline less the reserve.
+    #[must_use]
+    #[inline]
+    pub fn attempt_deadline(&self) -> Option<Deadline> {
+        self.deadline.map(|deadline| deadline.less(self.reserve))
+    }
+
+    /// Returns the operation's id, if an operation has begun.
+    #[must_use]
+    pub const fn operation(&self) -> Option<OperationId> {
+        self.operation
+    }
+
+    /// Returns the dependency that the operation calls.
+    #[must_use]
+    pub const fn dependency(&self) -> Dependency {
+        self.dependency
+    }
+
+    /// Returns the instant at which the operation began, where a layer that reads the clock has said it.
+    #[must_use]
+    pub const fn started(&self) -> Option<Instant> {
+        self.started
+    }
+
+    /// Returns the number of the current attempt: 1 is the original, 0 means no operation.
+    #[must_use]
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Returns how many attempts the operation may make, 0 when no layer has said so.
+    #[must_use]
+    pub const fn max_attempts(&self) -> u32 {
+        self.max_attempts
+    }
+
+    /// Returns how many physical sends the operation has made so far.
+    #[must_use]
+    pub const fn sends(&self) -> u32 {
+        self.sends
+    }
+
+    /// Returns what led to the current attempt.
+    #[must_use]
+    pub const fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Returns a short hash of the operation's idempotency key: the key itself is never kept here.
+    #[must_use]
+    pub const fn key_hash(&self) -> Option<NonZeroU64> {
+        self.key_hash
+    }
+
+    /// Returns the hash of the tenant on whose behalf the call is made.
+    #[must_use]
+    pub const fn tenant(&self) -> Option<NonZeroU64> {
+        self.tenant
+    }
+
+    /// Returns the attempt number that the caller of this server sent, 0 when it sent none.
+    #[must_use]
+    pub const fn upstream_attempt(&self) -> u32 {
+        self.upstream_attempt
+    }
+
+    /// Tells whether the operation is nested in an outer retry of this process.
+    #[must_use]
+    pub const fn is_inside_retry(&self) -> bool {
+        self.inside_retry
+    }
+
+    /// Tells whether a retry nested in this operation has resent.
+    #[must_use]
+    pub const fn has_resent_inside(&self) -> bool {
+        self.resent_inside
+    }
+
+    /// Bounds the call by the smaller of its deadline and this one.
+    #[must_use]
+    #[inline]
+    pub fn with_deadline(mut self, deadline: Deadline) -> Self {
+        self.deadline = Some(self.deadline.map_or(deadline, |own| own.min(deadline)));
+        self
+    }
+
+    /// Keeps time back from the deadline, see [`Self::attempt_deadline`].
+    #[must_use]
+    pub const fn with_reserve(mut self, reserve: Duration) -> Self {
+        self.reserve = reserve;
+        self
+    }
+
+    /// Notes when the operation began, unless that is known.
+    #[must_use]
+    #[inline]
+    pub fn started_at(mut self, now: Instant) -> Self {
+        self.started = self.started.or(Some(now));
+        self
+    }
+
+    /// Numbers the attempt, out of `max`, and says what led to it.
+    #[must_use]
+    #[inline]
+    pub const fn with_attempt(mut self, attempt: u32, max: u32, cause: Cause) -> Self {
+        self.attempt = attempt;
+        self.max_attempts = max;
+        self.cause = cause;
+        self
+    }
+
+    /// Notes the short hash of the operation's idempotency key.
+    #[must_use]
+    pub const fn with_key_hash(mut self, hash: Option<NonZeroU64>) -> Self {
+        self.key_hash = hash;
+        self
+    }
+
+    /// Notes the hash of the tenant on whose behalf the call is made.
+    #[must_use]
+    pub const fn with_tenant(mut self, tenant: Option<NonZeroU64>) -> Self {
+        self.tenant = tenant;
+        self
+    }
+
+    /// Notes the attempt number that the caller of this server sent.
+    #[must_use]
+    pub const fn with_upstream_attempt(mut self, attempt: u32) -> Self {
+        self.upstream_attempt = attempt;
+        self
+    }
+}
+
+impl Default for CallContext {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// Restores the outer context, also when the inside panics.
+struct Entered<'a> {
+    outer: CallContext,
+    context: &'a mut CallContext,
+}
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let inside = CURRENT.get();
+        self.context.sends = inside.sends;
+        self.context.resent_inside = inside.resent_inside;
+        if self.outer.operation == self.context.operation {
+            self.outer.sends = inside.sends;
+        }
+        self.outer.resent_inside |= inside.resent_inside && self.outer.operation.is_some();
+        CURRENT.set(self.outer);
+    }
+}

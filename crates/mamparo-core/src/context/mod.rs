@@ -1,0 +1,25 @@
+//! What travels with a call: one small value, visible to everything that is polled inside.
+//!
+//! A [`CallContext`] lies by value in the future of each layer that changes it, and is swapped into a
+//! thread-local around `call`, around every poll, and around every poll of the response body. That costs a few
+//! nanoseconds and no allocation, and reaches generic layers that know nothing of HTTP.
+//!
+//! # Which layer begins an operation
+//!
+//! The outermost of `OperationLayer`, `DeadlineLayer`, `IdempotencyKeyLayer` and `RetryLayer` begins it; the
+//! others join. A layer begins a new, nested operation instead of joining when the current one
+//! has already passed a layer of its kind, or is for a dependency of another name: that is how an auth layer's
+//! token request, or a client call made inside a handler, is told apart from a resend. A nested operation
+//! inherits the deadline, and starts counting its attempts and sends anew.
+//!
+//! The context does not follow into a spawned task by itself: [`carry`] takes it along, [`detach`] leaves it
+//! behind.
+
+mod call;
+mod task;
+
+pub use call::{CallContext, Cause, LayerKind, OperationId};
+pub use task::{InContext, carry, detach};
+
+#[cfg(test)]
+mod tests;

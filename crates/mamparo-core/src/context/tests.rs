@@ -1,0 +1,118 @@
+use std::time::Duration;
+
+use super::*;
+use crate::{Deadline, clock};
+
+fn begin(kind: LayerKind, dependency: &str) -> CallContext {
+    CallContext::join(kind, dependency.into())
+}
+
+#[test]
+fn the_outermost_layer_begins_the_operation_and_the_others_join() {
+    let mut deadline = begin(LayerKind::Deadline, "catalog");
+    assert_eq!((deadline.attempt(), deadline.sends()), (1, 0));
+    deadline.enter(|| {
+        let retry = begin(LayerKind::Retry, "catalog");
+        assert_eq!(retry.operation(), deadline_operation());
+        assert!(!retry.is_inside_retry());
+    });
+    fn deadline_operation() -> Option<OperationId> {
+        CallContext::current().operation()
+    }
+}
+
+#[test]
+fn layers_in_any_order_make_one_operation() {
+    let mut retry = begin(LayerKind::Retry, "");
+    retry.enter(|| {
+        let mut deadline = begin(LayerKind::Deadline, "catalog");
+        assert_eq!(deadline.operation(), CallContext::current().operation());
+        deadline.enter(|| CallContext::count_send("catalog".into()));
+    });
+    assert_eq!(retry.sends(), 1, "what is counted inside comes back");
+    retry.enter(|| {
+        let second = begin(LayerKind::Deadline, "catalog");
+        assert_eq!(second.operation(), CallContext::current().operation());
+    });
+}
+
+#[test]
+fn a_call_to_another_dependency_is_a_nested_operation() {
+    let bound = Deadline::after(clock::now(), Duration::from_secs(1));
+    let mut outer = begin(LayerKind::Retry, "catalog").with_deadline(bound);
+    outer.enter(|| {
+        let mut token = begin(LayerKind::Retry, "auth");
+        assert_ne!(token.operation(), CallContext::current().operation());
+        assert_eq!(token.deadline(), Some(bound), "the deadline is inherited");
+        assert!(token.is_inside_retry());
+        token.enter(|| assert_eq!(CallContext::count_send("auth".into()), 0));
+    });
+    assert_eq!(outer.sends(), 0, "the token request is not a resend");
+    outer.enter(|| assert_eq!(CallContext::count_send("auth".into()), 0));
+    assert_eq!(outer.sends(), 0);
+}
+
+#[test]
+fn a_second_layer_of_the_same_kind_begins_a_nested_operation() {
+    let mut outer = begin(LayerKind::Deadline, "catalog");
+    outer.enter(|| {
+        let inner = begin(LayerKind::Deadline, "catalog");
+        assert_ne!(inner.operation(), CallContext::current().operation());
+        assert!(!inner.is_inside_retry());
+    });
+}
+
+#[test]
+fn sends_are_numbered_across_attempts() {
+    let mut operation = begin(LayerKind::Retry, "catalog");
+    let counts: Vec<u32> = (0..3)
+        .map(|_| operation.enter(|| CallContext::count_send("catalog".into())))
+        .collect();
+    assert_eq!(counts, [0, 1, 2]);
+    assert_eq!(
+        CallContext::count_send("catalog".into()),
+        0,
+        "outside of an operation"
+    );
+}
+
+#[test]
+fn a_resend_inside_is_reported_to_every_retry_around_it() {
+    let mut outer = begin(LayerKind::Retry, "a");
+    outer.enter(|| {
+        let mut middle = begin(LayerKind::Retry, "b");
+        middle.enter(|| begin(LayerKind::Retry, "c").enter(CallContext::report_resend));
+    });
+    assert!(outer.has_resent_inside());
+    assert!(
+        !CallContext::current().has_resent_inside(),
+        "nothing is left on the thread"
+    );
+}
+
+#[test]
+fn a_panic_inside_restores_the_outer_context() {
+    let mut context = begin(LayerKind::Retry, "catalog");
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        context.enter(|| panic!("inside"));
+    }));
+    assert!(caught.is_err());
+    assert!(CallContext::current().operation().is_none());
+}
+
+#[tokio::test]
+async fn carry_takes_the_deadline_into_a_task_and_detach_leaves_it() {
+    let deadline = Deadline::after(clock::now(), Duration::from_secs(1));
+    let mut context = CallContext::current().with_deadline(deadline);
+    let (carried, detached, plain) = context.enter(|| {
+        let read = || async { CallContext::current().deadline() };
+        (
+            tokio::spawn(carry(read())),
+            tokio::spawn(detach(read())),
+            tokio::spawn(read()),
+        )
+    });
+    assert_eq!(carried.await.unwrap(), Some(deadline));
+    assert_eq!(detached.await.unwrap(), None);
+    assert_eq!(plain.await.unwrap(), None);
+}

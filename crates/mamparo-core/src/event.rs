@@ -1,0 +1,176 @@
+//! What happened, told to whoever logs and counts.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderName;
+
+use crate::{CallContext, Kind, OperationId, Rejection, Verdict};
+
+/// Hears what layers report. A layer neither logs nor counts; telemetry does, from these.
+///
+/// Called on the path of the call: an observer must not block.
+///
+/// ```
+/// use mamparo_core::{Event, Observer};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// #[derive(Debug, Default)]
+/// struct Count(AtomicU64);
+///
+/// impl Observer for Count {
+///     fn on(&self, _: &Event<'_>) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+/// ```
+pub trait Observer: fmt::Debug + Send + Sync + 'static {
+    /// Hears one event.
+    fn on(&self, event: &Event<'_>);
+}
+
+/// One thing that happened, and the call in which it did.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Event<'a> {
+    /// The call's context.
+    pub context: &'a CallContext,
+    /// What happened.
+    pub what: What<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// Tells an observer, if there is one.
+    #[inline]
+    pub fn report(observer: Option<&Arc<dyn Observer>>, context: &'a CallContext, what: What<'a>) {
+        if let Some(observer) = observer {
+            observer.on(&Self { context, what });
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum What<'a> {
+    /// An attempt's head or error is there.
+    AttemptEnded {
+        /// What it means, as far as the head tells.
+        verdict: Verdict,
+    },
+    /// The operation will send again, after a wait.
+    ResendScheduled {
+        /// The number of the attempt to come: 2 for the first resend.
+        next: u32,
+        /// How the attempt before failed.
+        reason: Kind,
+        /// How long it waits.
+        wait: Duration,
+        /// Whether the dependency asked for that wait.
+        hinted: bool,
+        /// What remains until the deadline, if there is one.
+        remaining: Option<Duration>,
+    },
+    /// A failed attempt is the operation's last.
+    NotResent {
+        /// How it failed.
+        verdict: Verdict,
+        /// Why it is not sent again.
+        reason: NotResent,
+    },
+    /// A retry is done with its operation.
+    OperationEnded {
+        /// The last attempt's verdict, as far as its head tells.
+        verdict: Verdict,
+        /// How many attempts were made.
+        attempts: u32,
+        /// Since the operation began.
+        elapsed: Duration,
+    },
+    /// This retry is nested in another: the policy for that was applied.
+    Nested {
+        /// The outer operation, of this process.
+        outer: Option<OperationId>,
+        /// The attempt number that the caller of this server sent, where it sent one.
+        upstream_attempt: u32,
+    },
+    /// A layer refused or cut the call.
+    Rejected(&'a Rejection),
+    /// The operation got an idempotency key.
+    KeyAdded {
+        /// A short hash of the key.
+        hash: NonZeroU64,
+    },
+    /// A deadline header was malformed.
+    MalformedDeadline {
+        /// Its name.
+        header: &'a HeaderName,
+    },
+    /// The caller's deadline was longer than the server accepts, and was clamped.
+    DeadlineClamped {
+        /// What the caller asked for.
+        asked: Duration,
+        /// What it got.
+        granted: Duration,
+    },
+    /// A caller's absolute deadline had passed on arrival, and was not believed: too many had.
+    SkewSuspected,
+    /// Work went on after the deadline had passed.
+    LateWork {
+        /// For how long.
+        late: Duration,
+    },
+}
+
+/// Why a failed attempt is an operation's last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NotResent {
+    /// What failed is never sent again.
+    NotRetryable,
+    /// The outcome is unknown, and sending it twice could take effect twice.
+    NotIdempotent,
+    /// All attempts are spent.
+    AttemptsExhausted,
+    /// A failure that allows one resend failed again.
+    OnceOnly,
+    /// The budget has no token for it.
+    BudgetExhausted,
+    /// The wait and another attempt don't fit before the deadline.
+    DeadlineTooClose,
+    /// The dependency asked for a longer wait than is accepted.
+    HintTooLong,
+    /// The request's body is larger than what is kept for a resend.
+    BodyTooLarge,
+    /// The attempt before still reads the request's body, or the body failed.
+    BodyUnavailable,
+    /// The dependency, or a retry nearer to it, says that it must not be.
+    Forbidden,
+    /// A retry around this one owns the resends.
+    OwnedOutside,
+    /// A retry inside this one has already resent.
+    ResentInside,
+}
+
+impl NotResent {
+    /// Returns the name used in metrics and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotRetryable => "not_retryable",
+            Self::NotIdempotent => "not_idempotent",
+            Self::AttemptsExhausted => "attempts_exhausted",
+            Self::OnceOnly => "once_only",
+            Self::BudgetExhausted => "budget_exhausted",
+            Self::DeadlineTooClose => "deadline_too_close",
+            Self::HintTooLong => "hint_too_long",
+            Self::BodyTooLarge => "body_too_large",
+            Self::BodyUnavailable => "body_unavailable",
+            Self::Forbidden => "forbidden",
+            Self::OwnedOutside => "owned_outside",
+            Self::ResentInside => "resent_inside",
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Readiness for layers that may refuse a call.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project::pin_project;
+use tower_service::Service;
+
+/// An inner service behind a layer that is always ready: admission happens in `call`.
+///
+/// The inner service is polled when it can be; if it was ready it is called directly, with no clone. If it
+/// was not, the call's future takes that instance and drives it, so that the wait counts against the
+/// deadline. A clone is not ready, and nothing scarce is held by a gate that is never called
+/// but the inner service's own slot, which its clone does not share.
+pub struct Gate<S> {
+    service: S,
+    ready: bool,
+}
+
+impl<S> Gate<S> {
+    /// Puts a gate before a service.
+    pub const fn new(service: S) -> Self {
+        Self {
+            service,
+            ready: false,
+        }
+    }
+
+    /// Polls the inner service unless it is known to be ready; ready also when the inner is not.
+    ///
+    /// # Errors
+    ///
+    /// The inner service's own error.
+    #[inline]
+    pub fn poll_ready<Req>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<Req>,
+    {
+        if !self.ready
+            && let Poll::Ready(result) = self.service.poll_ready(cx)
+        {
+            result?;
+            self.ready = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Calls the inner service, now if it is ready and else as soon as it is.
+    #[inline]
+    pub fn call<Req>(&mut self, request: Req) -> GateFuture<S, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        if mem::take(&mut self.ready) {
+            return GateFuture::Called {
+                future: self.service.call(request),
+            };
+        }
+        // The instance that was polled keeps its place in the inner service's queue; the clone stays here.
+        let clone = self.service.clone();
+        GateFuture::Waiting {
+            service: mem::replace(&mut self.service, clone),
+            request: Some(request),
+        }
+    }
+}
+
+impl<S: Clone> Clone for Gate<S> {
+    fn clone(&self) -> Self {
+        Self::new(self.service.clone())
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Gate<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate")
+            .field("service", &self.service)
+            .field("ready", &self.ready)
+            .finish()
+    }
+}
+
+/// The future of a call through a [`Gate`].
+#[pin_project(project = State)]
+#[must_use = "futures do nothing unless polled"]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "its states are matched by the gate alone"
+)]
+pub enum GateFuture<S: Service<Req>, Req> {
+    /// The inner service is not ready yet.
+    Waiting {
+        /// The instance whose readiness is waited for.
+        service: S,
+        /// The request, until it is called.
+        request: Option<Req>,
+    },
+    /// The inner service has been called.
+    Called {
+        /// Its future.
+        #[pin]
+        future: S::Future,
+    },
+}
+
+impl<S: Service<Req>, Req> GateFuture<S, Req> {
+    /// Tells whether the inner service has been called: before that, nothing was sent.
+    #[must_use]
+    #[inline]
+    pub const fn is_called(&self) -> bool {
+        matches!(self, Self::Called { .. })
+    }
+}
+
+impl<S: Service<Req>, Req> Future for GateFuture<S, Req> {
+    type Output = Result<S::Response, S::Error>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match self.as_mut().project() {
+                State::Called { future } => return future.poll(cx),
+                State::Waiting { service, request } => {
+                    ready!(service.poll_ready(cx))?;
+                    let Some(request) = request.take() else {
+                        return Poll::Pending; // not reached: the state changes as the request is taken
+                    };
+                    let future = service.call(request);
+                    self.set(Self::Called { future });
+                }
+            }
+        }
+    }
+}
+
+impl<S: Service<Req>, Req> fmt::Debug for GateFuture<S, Req> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_called() {
+            "GateFuture::Called"
+        } else {
+            "GateFuture::Waiting"
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! A response body that keeps a guard until the answer is over.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http_body::{Body, Frame, SizeHint};
+use pin_project::{pin_project, pinned_drop};
+
+use crate::classify::{End, Ends, Settle};
+use crate::{BoxError, CallContext, Deadline, Kind, Resend, Verdict, clock};
+
+/// A response body with a guard inside, which is settled when the body ends, breaks or is dropped.
+#[pin_project(PinnedDrop)]
+pub struct GuardedBody<B, G: Settle, E: Ends> {
+    #[pin]
+    body: B,
+    open: Option<Open<G>>,
+    ends: E,
+}
+
+/// What is kept while the verdict is open.
+struct Open<G> {
+    guard: G,
+    head: Verdict,
+    deadline: Option<Deadline>,
+}
+
+impl<B, G: Settle, E: Ends> GuardedBody<B, G, E> {
+    /// Ties a guard to a body whose head's verdict is still open.
+    pub fn open(body: B, guard: G, head: Verdict, ends: E) -> Self {
+        let deadline = CallContext::current().deadline();
+        Self {
+            body,
+            open: Some(Open {
+                guard,
+                head,
+                deadline,
+            }),
+            ends,
+        }
+    }
+
+    /// Wraps a body whose verdict is already final.
+    pub const fn settled(body: B, ends: E) -> Self {
+        Self {
+            body,
+            open: None,
+            ends,
+        }
+    }
+}
+
+fn settle<G: Settle>(open: &mut Option<Open<G>>, ends: &impl Ends, end: End<'_>) {
+    let Some(Open {
+        mut guard,
+        head,
+        deadline,
+    }) = open.take()
+    else {
+        return;
+    };
+    let cut = matches!(end, End::Dropped) && deadline.is_some_and(|d| d.has_passed(clock::now()));
+    guard.settle(if cut {
+        Verdict::failure(Kind::Timeout, Resend::Never)
+    } else {
+        ends.end(head, end)
+    });
+}
+
+impl<B, G, E> Body for GuardedBody<B, G, E>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+    G: Settle,
+    E: Ends,
+{
+    type Data = B::Data;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let mut this = self.project();
+        let frame =
+            ready!(this.body.as_mut().poll_frame(cx)).map(|frame| frame.map_err(Into::into));
+        if this.open.is_some() {
+            let end = match &frame {
+                None => Some(End::Trailers(None)),
+                Some(Err(error)) => Some(End::Error(error)),
+                Some(Ok(frame)) if frame.is_trailers() => Some(End::Trailers(frame.trailers_ref())),
+                Some(Ok(_)) => this.body.is_end_stream().then_some(End::Trailers(None)),
+            };
+            if let Some(end) = end {
+                settle(this.open, this.ends, end);
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[pinned_drop]
+impl<B, G: Settle, E: Ends> PinnedDrop for GuardedBody<B, G, E> {
+    fn drop(self: Pin<&mut Self>) {
+        let this = self.project();
+        settle(this.open, this.ends, End::Dropped);
+    }
+}
+
+impl<B: fmt::Debug, G: Settle, E: Ends> fmt::Debug for GuardedBody<B, G, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedBody")
+            .field("body", &self.body)
+            .field("open", &self.open.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,272 @@
+//! What we refused or cut ourselves.
+
+use std::error::Error;
+use std::fmt::{self, Display};
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+
+use crate::{Dependency, chain};
+
+/// A call that a layer refused to send, or cut before its answer was there.
+///
+/// Every layer's rejection is this one type, found in any error with [`Rejection::of`]. [`Rejection::sent`]
+/// tells a cut from a refusal: whether the dependency may have seen the request.
+///
+/// ```
+/// use mamparo_core::{BoxError, Dependency, Reason, Rejection};
+/// use std::time::Duration;
+///
+/// let rejection = Rejection::cut(Reason::AttemptTimedOut, Dependency::named("catalog"))
+///     .with_limit(Duration::from_millis(500));
+/// let error: BoxError = rejection.into();
+/// let found = Rejection::of(&*error).unwrap();
+/// assert!(found.is_attempt_timeout() && found.sent());
+/// assert_eq!(error.to_string(), "catalog: attempt timed out: no answer within 500ms");
+/// ```
+#[derive(Clone)]
+pub struct Rejection {
+    reason: Reason,
+    dependency: Dependency,
+    sent: bool,
+    limit: Option<Duration>,
+    retry_after: Option<Duration>,
+    last_response: Option<Box<ResponseHead>>,
+}
+
+/// Why a layer refused or cut a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The operation's deadline passed.
+    DeadlineExceeded,
+    /// One attempt took longer than its timeout.
+    AttemptTimedOut,
+    /// No connection was made within the connect timeout: the request was not sent.
+    ConnectTimedOut,
+    /// The response body made no progress within the idle timeout.
+    BodyIdle,
+    /// The request can't be sent again: its body is too large, or still held by the attempt before.
+    NotReplayable,
+}
+
+impl Reason {
+    /// Returns the name used in metrics and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::AttemptTimedOut => "attempt_timed_out",
+            Self::ConnectTimedOut => "connect_timed_out",
+            Self::BodyIdle => "body_idle",
+            Self::NotReplayable => "not_replayable",
+        }
+    }
+
+    const fn says(self) -> &'static str {
+        match self {
+            Self::DeadlineExceeded => "deadline exceeded",
+            Self::AttemptTimedOut => "attempt timed out",
+            Self::ConnectTimedOut => "connect timed out",
+            Self::BodyIdle => "response body stalled",
+            Self::NotReplayable => "request can't be sent again",
+        }
+    }
+
+    const fn limit_says(self) -> &'static str {
+        match self {
+            Self::ConnectTimedOut => "no connection within",
+            Self::BodyIdle => "no frame within",
+            _ => "no answer within",
+        }
+    }
+}
+
+/// Status and headers of a response whose body is gone.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ResponseHead {
+    /// The response's status.
+    pub status: StatusCode,
+    /// The response's headers.
+    pub headers: HeaderMap,
+}
+
+impl ResponseHead {
+    /// Keeps status and headers of a response.
+    #[must_use]
+    pub const fn new(status: StatusCode, headers: HeaderMap) -> Self {
+        Self { status, headers }
+    }
+}
+
+impl Rejection {
+    /// Says that the request was refused: the dependency has not seen it.
+    #[must_use]
+    pub const fn refused(reason: Reason, dependency: Dependency) -> Self {
+        Self::new(reason, dependency, false)
+    }
+
+    /// Says that the call was cut: the dependency may have seen the request.
+    #[must_use]
+    pub const fn cut(reason: Reason, dependency: Dependency) -> Self {
+        Self::new(reason, dependency, true)
+    }
+
+    const fn new(reason: Reason, dependency: Dependency, sent: bool) -> Self {
+        Self {
+            reason,
+            dependency,
+            sent,
+            limit: None,
+            retry_after: None,
+            last_response: None,
+        }
+    }
+
+    /// Adds the limit that was reached.
+    #[must_use]
+    pub const fn with_limit(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Adds how long the caller should wait before it tries again.
+    #[must_use]
+    pub const fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// Adds the head of the last real response, given up for a resend that was then refused.
+    #[must_use]
+    pub fn with_last_response(mut self, head: ResponseHead) -> Self {
+        self.last_response = Some(Box::new(head));
+        self
+    }
+
+    /// Finds a rejection in an error or its causes.
+    #[must_use]
+    pub fn of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        chain::find(error)
+    }
+
+    /// Returns why the call was refused or cut.
+    #[must_use]
+    pub const fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Returns the dependency that was to be called.
+    #[must_use]
+    pub const fn dependency(&self) -> Dependency {
+        self.dependency
+    }
+
+    /// Tells whether the dependency may have seen the request.
+    #[must_use]
+    pub const fn sent(&self) -> bool {
+        self.sent
+    }
+
+    /// Returns how long the caller should wait before it tries again.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Returns status and headers of the last real response, if there was one.
+    #[must_use]
+    pub fn last_response(&self) -> Option<&ResponseHead> {
+        self.last_response.as_deref()
+    }
+
+    /// Tells whether the operation's deadline passed.
+    #[must_use]
+    pub const fn is_deadline_exceeded(&self) -> bool {
+        matches!(self.reason, Reason::DeadlineExceeded)
+    }
+
+    /// Tells whether one attempt took longer than its timeout.
+    #[must_use]
+    pub const fn is_attempt_timeout(&self) -> bool {
+        matches!(self.reason, Reason::AttemptTimedOut)
+    }
+
+    /// Tells whether no connection was made in time.
+    #[must_use]
+    pub const fn is_connect_timeout(&self) -> bool {
+        matches!(self.reason, Reason::ConnectTimedOut)
+    }
+}
+
+impl Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.dependency, self.reason.says())?;
+        if let Some(limit) = self.limit {
+            write!(f, ": {} {limit:?}", self.reason.limit_says())?;
+        } else if !self.sent {
+            f.write_str(": not sent")?;
+        }
+        if let Some(head) = &self.last_response {
+            write!(f, " (the last answer was {})", head.status)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rejection")
+            .field("reason", &self.reason)
+            .field("dependency", &self.dependency.as_str())
+            .field("sent", &self.sent)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Error for Rejection {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BoxError;
+    use std::io;
+
+    fn rejection() -> Rejection {
+        Rejection::refused(Reason::DeadlineExceeded, "catalog".into())
+    }
+
+    #[test]
+    fn a_rejection_is_found_inside_an_io_error() {
+        let wrapped: BoxError = io::Error::other(io::Error::other(rejection())).into();
+        assert!(Rejection::of(&*wrapped).is_some_and(Rejection::is_deadline_exceeded));
+    }
+
+    #[test]
+    fn a_refusal_says_that_nothing_was_sent_and_what_the_last_answer_was() {
+        let head = ResponseHead::new(StatusCode::SERVICE_UNAVAILABLE, HeaderMap::new());
+        let text = rejection().with_last_response(head).to_string();
+        assert_eq!(
+            text,
+            "catalog: deadline exceeded: not sent (the last answer was 503 Service Unavailable)"
+        );
+    }
+
+    #[test]
+    fn a_chain_that_turns_in_a_circle_ends() {
+        #[derive(Debug)]
+        struct Circle;
+        impl Display for Circle {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("circle")
+            }
+        }
+        impl Error for Circle {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(self)
+            }
+        }
+        assert!(Rejection::of(&Circle).is_none());
+    }
+}

@@ -1,0 +1,206 @@
+//! What one attempt's result means.
+
+use std::time::Duration;
+
+/// What one attempt's result means, said once and heard by retry, breaker, budget, hedge and telemetry.
+///
+/// ```
+/// use mamparo_core::{Class, Kind, Resend, Verdict};
+/// use std::time::Duration;
+///
+/// let busy = Verdict::failure(Kind::Throttled, Resend::IfIdempotent).after(Duration::from_secs(2));
+/// assert_eq!(busy.class(), Class::Failure(Kind::Throttled));
+/// assert_eq!(busy.hint(), Some(Duration::from_secs(2)));
+/// assert!(busy.blames_dependency());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Verdict {
+    class: Class,
+    resend: Resend,
+    hint: Option<Duration>,
+    once: bool,
+    forbidden: bool,
+}
+
+/// Whether an attempt counts, and as what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "every reader of a verdict must say what it does with each class"
+)]
+pub enum Class {
+    /// The dependency did what it was asked.
+    Success,
+    /// The attempt failed.
+    Failure(Kind),
+    /// It says nothing of the dependency: cancelled by the caller, or refused by us before it was sent.
+    Ignored,
+}
+
+/// How an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// No connection: the request was never sent.
+    Connect,
+    /// The connection broke while the request or its answer was on the way.
+    Reset,
+    /// No answer in time.
+    Timeout,
+    /// The dependency asks for fewer requests.
+    Throttled,
+    /// The dependency, or a proxy before it, can't serve now.
+    Unavailable,
+    /// The dependency failed inside.
+    Server,
+    /// The request is at fault; the dependency did its part.
+    Client,
+    /// None of the others.
+    Other,
+}
+
+impl Kind {
+    /// Returns the name used in metrics and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Timeout => "timeout",
+            Self::Throttled => "throttled",
+            Self::Unavailable => "unavailable",
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What must be true of a request for it to be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "whoever replays a request must answer for each of them"
+)]
+pub enum Resend {
+    /// Nothing: it is not sent again.
+    Never,
+    /// It carries an idempotency key that the dependency honours.
+    IfKeyed,
+    /// It is idempotent, by its method or by its key.
+    IfIdempotent,
+    /// It was not sent as early data on somebody else's behalf (RFC 8470 §5.2).
+    UnlessEarlyData,
+    /// Nothing: there is proof that it was never processed.
+    Always,
+}
+
+impl Verdict {
+    /// The dependency did what it was asked.
+    pub const SUCCESS: Self = Self::new(Class::Success);
+
+    /// The result says nothing of the dependency.
+    pub const IGNORED: Self = Self::new(Class::Ignored);
+
+    const fn new(class: Class) -> Self {
+        Self {
+            class,
+            resend: Resend::Never,
+            hint: None,
+            once: false,
+            forbidden: false,
+        }
+    }
+
+    /// Says that the attempt failed, and what must be true for it to be sent again.
+    pub const fn failure(kind: Kind, resend: Resend) -> Self {
+        Self {
+            resend,
+            ..Self::new(Class::Failure(kind))
+        }
+    }
+
+    /// Adds the wait that the dependency asked for.
+    pub const fn after(mut self, hint: Duration) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// Allows one resend for this verdict, however many attempts there are.
+    pub const fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    /// Replaces what must be true for the request to be sent again.
+    pub const fn with_resend(mut self, resend: Resend) -> Self {
+        self.resend = resend;
+        self
+    }
+
+    /// Says that the dependency, or a retry nearer to it, forbids another resend.
+    pub const fn forbidden(mut self) -> Self {
+        self.resend = Resend::Never;
+        self.forbidden = true;
+        self
+    }
+
+    /// Returns the class.
+    #[must_use]
+    pub const fn class(self) -> Class {
+        self.class
+    }
+
+    /// Returns what must be true for the request to be sent again.
+    #[must_use]
+    pub const fn resend(self) -> Resend {
+        self.resend
+    }
+
+    /// Returns the wait that the dependency asked for.
+    #[must_use]
+    pub const fn hint(self) -> Option<Duration> {
+        self.hint
+    }
+
+    /// Tells whether this verdict allows one resend at most.
+    #[must_use]
+    pub const fn is_once(self) -> bool {
+        self.once
+    }
+
+    /// Tells whether the dependency, or a retry nearer to it, forbids another resend.
+    #[must_use]
+    pub const fn is_forbidden(self) -> bool {
+        self.forbidden
+    }
+
+    /// Returns how the attempt failed, if it did.
+    #[must_use]
+    pub const fn kind(self) -> Option<Kind> {
+        match self.class {
+            Class::Failure(kind) => Some(kind),
+            Class::Success | Class::Ignored => None,
+        }
+    }
+
+    /// Tells whether the failure is the dependency's: a request at fault is not.
+    #[must_use]
+    pub const fn blames_dependency(self) -> bool {
+        match self.class {
+            Class::Failure(kind) => !matches!(kind, Kind::Client),
+            Class::Success | Class::Ignored => false,
+        }
+    }
+
+    /// Returns the name used in metrics and logs: `success`, `ignored` or the failure's kind.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self.class {
+            Class::Success => "success",
+            Class::Failure(kind) => kind.as_str(),
+            Class::Ignored => "ignored",
+        }
+    }
+}
