@@ -2,6 +2,7 @@
 //!
 //! - [`service`]: plain tower services that answer by script, and checkers of how a layer treats them
 //! - [`body`]: HTTP bodies that yield by script and tell what was done to them
+//! - [`server`]: real HTTP/1.1 and HTTP/2 servers on loopback that answer, stall and break by script
 
 #![expect(
     clippy::panic,
@@ -10,6 +11,7 @@
 )]
 
 pub mod body;
+pub mod server;
 pub mod service;
 mod sync;
 
