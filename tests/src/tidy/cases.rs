@@ -11,7 +11,7 @@ pub(super) enum Held {
     Why(&'static str),
 }
 
-use Held::Why;
+use Held::{Test, Why};
 
 #[rustfmt::skip]
 pub(super) const CASES: &[(&str, Held)] = &[
@@ -115,8 +115,8 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-A1", Why("pending: deadline")),
     ("P-A2", Why("pending: deadline")),
     ("P-A3", Why("pending: deadline")),
-    ("P-A4", Why("pending: deadline")),
-    ("P-A5", Why("pending: deadline")),
+    ("P-A4", Test("the_finest_unit_that_fits_eight_digits_is_written_rounded_down", "crates/mamparo/src/deadline/codec/tests/grpc.rs")),
+    ("P-A5", Test("anything_but_digits_and_one_unit_is_malformed", "crates/mamparo/src/deadline/codec/tests/grpc.rs")),
     ("P-A6", Why("pending: deadline")),
     ("P-A7", Why("pending: deadline")),
     ("P-A10", Why("pending: deadline")),

@@ -1,4 +1,4 @@
-use super::*;
+use super::forms::*;
 
 fn rfc3339() -> DeadlineHeader {
     DeadlineHeader::rfc3339("x-request-deadline").unwrap()

@@ -1,4 +1,4 @@
-use super::*;
+use super::forms::*;
 
 fn told(text: &str) -> Result<Remaining, Malformed> {
     read(&DeadlineHeader::grpc_timeout(), text)

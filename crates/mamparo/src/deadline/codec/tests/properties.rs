@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::*;
+use super::forms::*;
 
 /// Durations of every magnitude, up to the longest.
 fn durations() -> impl Strategy<Value = Duration> {
@@ -57,7 +57,11 @@ proptest! {
 
     #[test]
     fn what_nearly_has_a_form_does_not_make_a_reader_panic(
-        text in "[+-]?[0-9]{0,22}[HMSmunZ.]?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{0,12})?(Z|[+-][0-9]{2}:[0-9]{2})?|[A-Za-z0-9+/]{22}==",
+        text in prop_oneof![
+            "[+-]?[0-9]{0,22}[HMSmunZ.]?",
+            "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{0,12})?(Z|[+-][0-9]{2}:[0-9]{2})?",
+            "[A-Za-z0-9+/]{22}==",
+        ],
         wall in walls(),
     ) {
         let value = HeaderValue::from_str(&text).unwrap();

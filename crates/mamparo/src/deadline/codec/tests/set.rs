@@ -1,7 +1,7 @@
 use http::HeaderMap;
 
 use super::super::{DeadlineHeaders, MAX_DEADLINE_HEADERS, Read};
-use super::*;
+use super::forms::*;
 
 fn every_header() -> DeadlineHeaders {
     let forms = every_form();

@@ -2,7 +2,7 @@ use http::HeaderMap;
 use proptest::prelude::*;
 
 use super::super::{Admission, DEFAULT_TOLERATED, DeadlineHeaders, MAX_SAVED_REJECTIONS, Skew};
-use super::*;
+use super::forms::*;
 
 /// Asks about a request with these headers.
 fn admit<const N: usize>(skew: &Skew, headers: [(&'static str, String); N]) -> Admission {

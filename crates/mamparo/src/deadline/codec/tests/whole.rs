@@ -1,4 +1,4 @@
-use super::*;
+use super::forms::*;
 
 /// DH-03
 #[test]
