@@ -3,6 +3,7 @@
 //! - [`service`]: plain tower services that answer by script, and checkers of how a layer treats them
 //! - [`body`]: HTTP bodies that yield by script and tell what was done to them
 //! - [`server`]: real HTTP/1.1 and HTTP/2 servers on loopback that answer, stall and break by script
+//! - [`proxy`]: a TCP proxy that delays, stalls, cuts or refuses, switched while it runs
 
 #![expect(
     clippy::panic,
@@ -11,6 +12,7 @@
 )]
 
 pub mod body;
+pub mod proxy;
 pub mod server;
 pub mod service;
 mod sync;
