@@ -93,6 +93,17 @@ pub trait Classify<Res>: Send + Sync + 'static {
 pub trait Settle: Send + 'static {
     /// Hears the final verdict; called once at most.
     fn settle(&mut self, verdict: Verdict);
+
+    /// Runs one poll of the answer's stream, for as long as the verdict is open.
+    ///
+    /// A guard that carries a context makes it current here, so that what the stream does belongs to the call.
+    #[inline]
+    fn around<R>(&mut self, poll: impl FnOnce() -> R) -> R
+    where
+        Self: Sized,
+    {
+        poll()
+    }
 }
 
 /// Says where a guard lives until the answer is over: settled at the head, or kept inside the body.

@@ -51,6 +51,40 @@ impl<'a> Event<'a> {
     }
 }
 
+/// Several observers, that hear every event in this order.
+///
+/// ```
+/// use mamparo_core::event::Observers;
+/// use mamparo_core::{Event, Observer};
+///
+/// #[derive(Debug)]
+/// struct Deaf;
+/// impl Observer for Deaf {
+///     fn on(&self, _: &Event<'_>) {}
+/// }
+/// let both = Observers::default().and(Deaf).and(Deaf);
+/// # let _: &dyn Observer = &both;
+/// ```
+#[derive(Debug, Default)]
+pub struct Observers(Vec<Box<dyn Observer>>);
+
+impl Observers {
+    /// Adds one that hears after those that are here.
+    #[must_use]
+    pub fn and(mut self, observer: impl Observer) -> Self {
+        self.0.push(Box::new(observer));
+        self
+    }
+}
+
+impl Observer for Observers {
+    fn on(&self, event: &Event<'_>) {
+        for observer in &self.0 {
+            observer.on(event);
+        }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -39,6 +39,8 @@ pub struct CallContext {
     cause: Cause,
     inside_retry: bool,
     resent_inside: bool,
+    attempt_timeout: Duration,
+    attempt_cut: Option<Deadline>,
 }
 
 /// Names one operation in logs and spans: random, 64 bits.
@@ -102,6 +104,8 @@ impl CallContext {
         cause: Cause::Original,
         inside_retry: false,
         resent_inside: false,
+        attempt_timeout: Duration::ZERO,
+        attempt_cut: None,
     };
 
     /// Returns the context of the call that is being made or polled on this thread.
@@ -232,6 +236,20 @@ impl CallContext {
         self.sends
     }
 
+    /// Returns how long the current attempt may take until its head is there, zero when nothing bounds it.
+    #[must_use]
+    pub const fn attempt_timeout(&self) -> Duration {
+        self.attempt_timeout
+    }
+
+    /// Returns the instant at which the current attempt is cut, if its head is not there by then.
+    ///
+    /// What is dropped at or after it was cut by us, and not cancelled by the caller.
+    #[must_use]
+    pub const fn attempt_cut(&self) -> Option<Deadline> {
+        self.attempt_cut
+    }
+
     /// Returns what led to the current attempt.
     #[must_use]
     pub const fn cause(&self) -> Cause {
@@ -298,6 +316,15 @@ impl CallContext {
         self.attempt = attempt;
         self.max_attempts = max;
         self.cause = cause;
+        self
+    }
+
+    /// Notes how long the attempt that begins `now` may take until its head is there.
+    #[must_use]
+    #[inline]
+    pub fn with_attempt_timeout(mut self, now: Instant, timeout: Duration) -> Self {
+        self.attempt_timeout = timeout;
+        self.attempt_cut = Some(Deadline::after(now, timeout));
         self
     }
 

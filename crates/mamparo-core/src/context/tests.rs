@@ -116,3 +116,18 @@ async fn carry_takes_the_deadline_into_a_task_and_detach_leaves_it() {
     assert_eq!(detached.await.unwrap(), None);
     assert_eq!(plain.await.unwrap(), None);
 }
+
+#[test]
+fn an_attempts_own_limit_is_an_instant_of_its_own() {
+    let now = clock::now();
+    let deadline = Deadline::after(now, Duration::from_secs(2));
+    let context = CallContext::EMPTY
+        .with_deadline(deadline)
+        .with_attempt_timeout(now, Duration::from_millis(500));
+    assert_eq!(context.attempt_timeout(), Duration::from_millis(500));
+    assert_eq!(
+        context.attempt_cut(),
+        Some(Deadline::after(now, Duration::from_millis(500)))
+    );
+    assert_eq!(context.deadline(), Some(deadline));
+}

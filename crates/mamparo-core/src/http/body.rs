@@ -5,16 +5,21 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use http_body::{Body, Frame, SizeHint};
-use pin_project::{pin_project, pinned_drop};
+use pin_project::pin_project;
 
 use crate::classify::{End, Ends, Settle};
 use crate::{BoxError, CallContext, Deadline, Kind, Resend, Verdict, clock};
 
 /// A response body with a guard inside, which is settled when the body ends, breaks or is dropped.
-#[pin_project(PinnedDrop)]
+#[pin_project]
 pub struct GuardedBody<B, G: Settle, E: Ends> {
     #[pin]
     body: B,
+    // After the body: whatever it holds is given back before the guard hears that all is over.
+    held: Held<G, E>,
+}
+
+struct Held<G: Settle, E: Ends> {
     open: Option<Open<G>>,
     ends: E,
 }
@@ -29,15 +34,14 @@ struct Open<G> {
 impl<B, G: Settle, E: Ends> GuardedBody<B, G, E> {
     /// Ties a guard to a body whose head's verdict is still open.
     pub fn open(body: B, guard: G, head: Verdict, ends: E) -> Self {
-        let deadline = CallContext::current().deadline();
+        let open = Some(Open {
+            guard,
+            head,
+            deadline: CallContext::current().deadline(),
+        });
         Self {
             body,
-            open: Some(Open {
-                guard,
-                head,
-                deadline,
-            }),
-            ends,
+            held: Held { open, ends },
         }
     }
 
@@ -45,27 +49,30 @@ impl<B, G: Settle, E: Ends> GuardedBody<B, G, E> {
     pub const fn settled(body: B, ends: E) -> Self {
         Self {
             body,
-            open: None,
-            ends,
+            held: Held { open: None, ends },
         }
     }
 }
 
-fn settle<G: Settle>(open: &mut Option<Open<G>>, ends: &impl Ends, end: End<'_>) {
-    let Some(Open {
-        mut guard,
-        head,
-        deadline,
-    }) = open.take()
-    else {
-        return;
-    };
-    let cut = matches!(end, End::Dropped) && deadline.is_some_and(|d| d.has_passed(clock::now()));
-    guard.settle(if cut {
-        Verdict::failure(Kind::Timeout, Resend::Never)
-    } else {
-        ends.end(head, end)
-    });
+impl<G: Settle, E: Ends> Held<G, E> {
+    fn settle(&mut self, end: End<'_>) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        let late = |deadline: Deadline| deadline.has_passed(clock::now());
+        let cut = matches!(end, End::Dropped) && open.deadline.is_some_and(late);
+        open.guard.settle(if cut {
+            Verdict::failure(Kind::Timeout, Resend::Never)
+        } else {
+            self.ends.end(open.head, end)
+        });
+    }
+}
+
+impl<G: Settle, E: Ends> Drop for Held<G, E> {
+    fn drop(&mut self) {
+        self.settle(End::Dropped);
+    }
 }
 
 impl<B, G, E> Body for GuardedBody<B, G, E>
@@ -83,9 +90,13 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let mut this = self.project();
-        let frame =
-            ready!(this.body.as_mut().poll_frame(cx)).map(|frame| frame.map_err(Into::into));
-        if this.open.is_some() {
+        let mut poll = || this.body.as_mut().poll_frame(cx);
+        let frame = match &mut this.held.open {
+            Some(open) => open.guard.around(poll),
+            None => poll(),
+        };
+        let frame = ready!(frame).map(|frame| frame.map_err(Into::into));
+        if this.held.open.is_some() {
             let end = match &frame {
                 None => Some(End::Trailers(None)),
                 Some(Err(error)) => Some(End::Error(error)),
@@ -93,7 +104,7 @@ where
                 Some(Ok(_)) => this.body.is_end_stream().then_some(End::Trailers(None)),
             };
             if let Some(end) = end {
-                settle(this.open, this.ends, end);
+                this.held.settle(end);
             }
         }
         Poll::Ready(frame)
@@ -108,19 +119,11 @@ where
     }
 }
 
-#[pinned_drop]
-impl<B, G: Settle, E: Ends> PinnedDrop for GuardedBody<B, G, E> {
-    fn drop(self: Pin<&mut Self>) {
-        let this = self.project();
-        settle(this.open, this.ends, End::Dropped);
-    }
-}
-
 impl<B: fmt::Debug, G: Settle, E: Ends> fmt::Debug for GuardedBody<B, G, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GuardedBody")
             .field("body", &self.body)
-            .field("open", &self.open.is_some())
+            .field("open", &self.held.open.is_some())
             .finish_non_exhaustive()
     }
 }

@@ -351,6 +351,52 @@ fn futures_stream_of_error() -> impl http_body::Body<Data = bytes::Bytes, Error 
     Broken
 }
 
+#[test]
+fn what_the_body_holds_is_given_back_before_the_guard_hears_of_the_end() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    struct Noting(&'static str, Arc<Mutex<Vec<&'static str>>>);
+    impl Drop for Noting {
+        fn drop(&mut self) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+    impl Settle for Noting {
+        fn settle(&mut self, _: Verdict) {
+            self.1.lock().unwrap().push("settled");
+        }
+    }
+    let body = ok_body().map_frame({
+        let held = Noting("body gone", Arc::clone(&seen));
+        move |frame| {
+            let _ = &held;
+            frame
+        }
+    });
+    let guard = Noting("guard gone", Arc::clone(&seen));
+    drop(GuardedBody::open(body, guard, Verdict::SUCCESS, HttpEnds));
+    assert_eq!(
+        *seen.lock().unwrap(),
+        ["body gone", "settled", "guard gone"]
+    );
+}
+
+#[tokio::test]
+async fn a_guard_stands_around_each_poll_until_it_is_settled() {
+    #[derive(Clone, Default)]
+    struct Around(Arc<Mutex<u32>>);
+    impl Settle for Around {
+        fn settle(&mut self, _: Verdict) {}
+        fn around<R>(&mut self, poll: impl FnOnce() -> R) -> R {
+            *self.0.lock().unwrap() += 1;
+            poll()
+        }
+    }
+    let around = Around::default();
+    let mut body = GuardedBody::open(ok_body(), around.clone(), Verdict::SUCCESS, HttpEnds);
+    while body.frame().await.is_some() {}
+    assert_eq!(*around.0.lock().unwrap(), 1, "the one frame is the last");
+}
+
 proptest! {
     #[test]
     fn no_header_value_panics_or_waits_longer_than_the_longest(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
