@@ -4,6 +4,7 @@
 //! - [`body`]: HTTP bodies that yield by script and tell what was done to them
 //! - [`server`]: real HTTP/1.1 and HTTP/2 servers on loopback that answer, stall and break by script
 //! - [`proxy`]: a TCP proxy that delays, stalls, cuts or refuses, switched while it runs
+//! - [`laws`]: what every layer must keep, one assertion a law, for any layer
 
 #![expect(
     clippy::panic,
@@ -12,6 +13,7 @@
 )]
 
 pub mod body;
+pub mod laws;
 pub mod proxy;
 pub mod server;
 pub mod service;

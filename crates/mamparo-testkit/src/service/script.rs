@@ -85,6 +85,11 @@ impl<Req, Res: 'static, Note> Script<Req, Res, Note> {
         lock(&self.shared.steps).push_back(step);
     }
 
+    /// Forgets the steps that are left; from now on the default answers.
+    pub fn clear(&self) {
+        lock(&self.shared.steps).clear();
+    }
+
     fn next(&self) -> Step<Res> {
         let listed = lock(&self.shared.steps).pop_front();
         listed.unwrap_or_else(|| lock(&self.shared.otherwise)())
