@@ -4,10 +4,10 @@ use std::error::Error;
 use std::io;
 
 /// As many causes as are looked at: a chain that turns in a circle ends here.
-const MAX_DEPTH: usize = 32;
+pub const MAX_DEPTH: usize = 32;
 
 /// Walks an error and its causes, also through an [`io::Error`], whose `source` skips the error it wraps.
-pub(crate) fn chain<'a>(
+pub fn chain<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| cause(error)).take(MAX_DEPTH)
@@ -24,6 +24,15 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 }
 
 /// Finds the first cause of a type.
-pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+///
+/// ```
+/// use mamparo_core::chain;
+/// use std::io;
+///
+/// let wrapped = io::Error::other(io::Error::other("inside"));
+/// assert!(chain::find::<io::Error>(&wrapped).is_some());
+/// ```
+#[must_use]
+pub fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     chain(error).find_map(|cause| cause.downcast_ref())
 }

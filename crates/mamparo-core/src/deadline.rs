@@ -111,6 +111,15 @@ impl Reserve {
         Ok(Self { percent, most })
     }
 
+    /// Keeps back a fixed time, however much remains.
+    #[must_use]
+    pub const fn fixed(time: Duration) -> Self {
+        Self {
+            percent: 100,
+            most: time,
+        }
+    }
+
     /// Returns the reserve for an operation that has `remaining` to go.
     #[must_use]
     #[inline]

@@ -3,7 +3,7 @@
 //! Nothing here does I/O. Layers, telemetry and the durable engine depend on this crate and never on each
 //! other; what two of them share lives here.
 
-mod chain;
+pub mod chain;
 pub mod classify;
 pub mod clock;
 pub mod context;

@@ -52,13 +52,23 @@ pub struct HttpBuilder {
     never_retry: Vec<StatusCode>,
     should_retry: Option<HeaderName>,
     exhausted: Option<HeaderName>,
+    key: HeaderName,
     wall_clock: Arc<dyn WallClock>,
 }
 
 /// The header by which a mamparo nearer to the dependency says that it has spent all attempts.
 pub const EXHAUSTED_HEADER: HeaderName = HeaderName::from_static("x-mamparo-retry");
 
+/// The request header that makes a request safe to send again (draft-ietf-httpapi-idempotency-key-header-07).
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 impl Http {
+    /// Returns the name of the request header that carries an idempotency key.
+    #[must_use]
+    pub fn key_header(&self) -> &HeaderName {
+        &self.rules.key
+    }
+
     /// Starts from the defaults.
     #[must_use]
     pub fn builder() -> HttpBuilder {
@@ -67,6 +77,7 @@ impl Http {
             never_retry: Vec::new(),
             should_retry: None,
             exhausted: Some(EXHAUSTED_HEADER),
+            key: IDEMPOTENCY_KEY,
             wall_clock: Arc::new(SystemClock),
         }
     }
@@ -165,6 +176,13 @@ impl HttpBuilder {
     #[must_use]
     pub fn exhausted_header(mut self, name: impl Into<Option<HeaderName>>) -> Self {
         self.exhausted = name.into();
+        self
+    }
+
+    /// Names the request header that carries an idempotency key; `idempotency-key` by default.
+    #[must_use]
+    pub fn key_header(mut self, name: HeaderName) -> Self {
+        self.key = name;
         self
     }
 

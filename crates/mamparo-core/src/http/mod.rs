@@ -10,7 +10,9 @@ mod classify;
 pub mod hint;
 
 pub use body::GuardedBody;
-pub use classify::{EXHAUSTED_HEADER, Http, HttpBuilder, HttpEnds, MAX_LISTED_STATUSES};
+pub use classify::{
+    EXHAUSTED_HEADER, Http, HttpBuilder, HttpEnds, IDEMPOTENCY_KEY, MAX_LISTED_STATUSES,
+};
 
 #[cfg(test)]
 mod tests;
