@@ -3,6 +3,8 @@
 //! Nothing here does I/O. Layers, telemetry and the durable engine depend on this crate and never on each
 //! other; what two of them share lives here.
 
+pub mod backoff;
+pub mod budget;
 pub mod chain;
 pub mod classify;
 pub mod clock;
@@ -17,6 +19,8 @@ mod setting;
 mod transport;
 mod verdict;
 
+pub use backoff::{Backoff, Jitter};
+pub use budget::{Budget, Exhausted, Tenant};
 pub use classify::{Classify, End, Ends, Head, Outcome, Plain, Settle};
 pub use context::{CallContext, Cause, LayerKind, OperationId, carry, detach};
 pub use deadline::{Deadline, Reserve};

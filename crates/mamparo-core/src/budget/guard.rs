@@ -1,0 +1,104 @@
+use super::handle::Shared;
+use super::state::{Ledger, Receipt};
+use std::fmt;
+use std::sync::Arc;
+
+/// One operation's deposit, kept until the operation ends; only a budget with a `concurrent_ratio` counts that end.
+///
+/// Dropping it early takes no tokens back: the operation then no longer counts as in flight.
+#[must_use = "an operation is in flight as long as its deposit is kept"]
+pub struct Deposit {
+    counted: Option<Arc<Shared>>,
+}
+
+impl Deposit {
+    pub(super) fn new(counted: Option<Arc<Shared>>) -> Self {
+        Self { counted }
+    }
+}
+
+impl Drop for Deposit {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.counted {
+            shared.operation_ended();
+        }
+    }
+}
+
+/// The token for one resend that was not sent yet: given back on drop, consumed by [`spend`](Self::spend).
+///
+/// ```
+/// use mamparo_core::{Budget, clock};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let budget = Budget::builder().ratio(0.0).min_per_second(1).build()?;
+/// let now = clock::now();
+/// drop(budget.withdraw(now, None, 0)?);          // given back
+/// let in_flight = budget.withdraw(now, None, 0)?.spend();
+/// drop(in_flight);                               // the resend is over, its token stays spent
+/// assert!(budget.withdraw(now, None, 0).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropping it gives the token back; `spend` it when the resend is sent"]
+pub struct Withdrawal {
+    unspent: Option<Arc<Shared>>,
+    receipt: Receipt,
+}
+
+impl Withdrawal {
+    pub(super) fn new(shared: Arc<Shared>, receipt: Receipt) -> Self {
+        Self {
+            unspent: Some(shared),
+            receipt,
+        }
+    }
+
+    /// Consumes the token: the resend is being sent. Keep the result until its answer is over.
+    pub fn spend(mut self) -> InFlight {
+        let shared = self.unspent.take();
+        if let Some(shared) = &shared {
+            shared.consume();
+        }
+        InFlight { shared }
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        if let Some(shared) = self.unspent.take() {
+            shared.with_ledger(|ledger, settings| ledger.give_back(settings, self.receipt));
+        }
+    }
+}
+
+/// A resend that was paid for and is being sent; gives back its place among those in flight on drop.
+#[must_use = "a resend is in flight as long as this is kept"]
+pub struct InFlight {
+    shared: Option<Arc<Shared>>,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            shared.with_ledger(|ledger: &mut Ledger, _| ledger.leave());
+        }
+    }
+}
+
+impl fmt::Debug for Deposit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deposit").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Withdrawal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Withdrawal").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for InFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlight").finish_non_exhaustive()
+    }
+}

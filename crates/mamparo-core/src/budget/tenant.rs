@@ -1,0 +1,47 @@
+use std::fmt;
+
+/// How many tenants have a budget of their own before some must share; fixed, so that hostile names can't grow it.
+pub const TENANT_SLOTS: usize = 1_024;
+
+const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
+
+/// Who an operation is done for, as a hash: the name itself is not kept, and not shown.
+///
+/// The hash is 64-bit FNV-1a (IETF draft-eastlake-fnv), the same in every process and version. Tenants whose hashes
+/// fall into the same of the [`TENANT_SLOTS`] slots share one budget; someone who may choose names can choose to
+/// share another's, and is then still bounded by it and by the dependency's own budget.
+///
+/// ```
+/// use mamparo_core::Tenant;
+/// assert_eq!(Tenant::of("acme"), Tenant::of("acme"));
+/// assert_eq!(format!("{:?}", Tenant::of("a")), "Tenant(af63dc4c8601ec8c)");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tenant(u64);
+
+impl Tenant {
+    /// Hashes a tenant's name.
+    #[must_use]
+    pub const fn of(name: &str) -> Self {
+        let name = name.as_bytes();
+        let mut hash = FNV_OFFSET_BASIS;
+        let mut at = 0;
+        while at < name.len() {
+            hash = (hash ^ name[at] as u64).wrapping_mul(FNV_PRIME);
+            at += 1;
+        }
+        Self(hash)
+    }
+
+    /// The tenant's place in a table of [`TENANT_SLOTS`]; folded first, because FNV mixes its high half better.
+    pub(super) fn slot(self) -> usize {
+        (self.0 ^ (self.0 >> 32)) as usize % TENANT_SLOTS
+    }
+}
+
+impl fmt::Debug for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tenant({:016x})", self.0)
+    }
+}
