@@ -1,3 +1,7 @@
 //! Resilience for Rust services, as tower layers.
 
+pub mod attempt_timeout;
 pub mod deadline;
+pub mod replay;
+pub mod retry;
+pub mod wire;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderValue;
 use libfuzzer_sys::fuzz_target;
-use mamparo::deadline::codec::{DeadlineHeader, Remaining};
+use mamparo::wire::codec::{DeadlineHeader, Remaining};
 
 fuzz_target!(|input: (u32, &[u8])| {
     let (seconds, bytes) = input;

@@ -1,4 +1,58 @@
 //! The service laws, held by every layer (`docs/service-laws.md`).
 
+use std::time::Duration;
+
+use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
+use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
+use mamparo::retry::{RetryLayer, RetryPolicy};
+use mamparo_core::Plain;
+use mamparo_testkit::laws::{Inner, Laws};
+use tower::Layer;
+
 /// Folder names of the layers that the laws are run over; the tidy test refuses a layer that is not here.
-pub(crate) const LAYERS: &[&str] = &[];
+pub(crate) const LAYERS: &[&str] = &["attempt_timeout", "deadline", "retry"];
+
+fn deadline() -> DeadlinePolicy {
+    DeadlinePolicy::within(Duration::from_secs(3600)).unwrap()
+}
+
+fn attempt() -> AttemptPolicy {
+    let policy = AttemptPolicy::builder().timeout(Duration::from_secs(3600));
+    policy.build().unwrap()
+}
+
+fn retry() -> RetryPolicy {
+    RetryPolicy::default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_keeps_the_laws() {
+    let layer = || DeadlineLayer::new(deadline());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || DeadlineLayer::http(deadline());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_timeout_keeps_the_laws() {
+    let layer = || AttemptTimeoutLayer::new(attempt());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || AttemptTimeoutLayer::http(attempt());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_keeps_the_laws() {
+    let layer = || RetryLayer::new(retry(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    let http = || RetryLayer::http(retry());
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| http().layer(inner))
+        .await;
+}

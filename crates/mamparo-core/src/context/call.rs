@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::clock::Instant;
-use crate::{Deadline, Dependency};
+use crate::{Deadline, Dependency, Tenant};
 
 thread_local!(static CURRENT: Cell<CallContext> = const { Cell::new(CallContext::EMPTY) });
 
@@ -30,7 +30,7 @@ pub struct CallContext {
     dependency: Dependency,
     operation: Option<OperationId>,
     key_hash: Option<NonZeroU64>,
-    tenant: Option<NonZeroU64>,
+    tenant: Option<Tenant>,
     attempt: u32,
     max_attempts: u32,
     sends: u32,
@@ -262,9 +262,9 @@ impl CallContext {
         self.key_hash
     }
 
-    /// Returns the hash of the tenant on whose behalf the call is made.
+    /// Returns the tenant on whose behalf the call is made.
     #[must_use]
-    pub const fn tenant(&self) -> Option<NonZeroU64> {
+    pub const fn tenant(&self) -> Option<Tenant> {
         self.tenant
     }
 
@@ -335,9 +335,9 @@ impl CallContext {
         self
     }
 
-    /// Notes the hash of the tenant on whose behalf the call is made.
+    /// Notes the tenant on whose behalf the call is made.
     #[must_use]
-    pub const fn with_tenant(mut self, tenant: Option<NonZeroU64>) -> Self {
+    pub const fn with_tenant(mut self, tenant: Option<Tenant>) -> Self {
         self.tenant = tenant;
         self
     }

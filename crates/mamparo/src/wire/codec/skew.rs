@@ -34,7 +34,7 @@ const REJECTION: u32 = 100;
 /// Keep one in the layer, shared by all its services. While no request is late it only reads its counter.
 ///
 /// ```
-/// use mamparo::deadline::codec::{Admission, DeadlineHeader, DeadlineHeaders, Skew};
+/// use mamparo::wire::codec::{Admission, DeadlineHeader, DeadlineHeaders, Skew};
 /// use std::time::{Duration, SystemTime};
 ///
 /// let skew = Skew::new(Duration::from_millis(500), 50)?;

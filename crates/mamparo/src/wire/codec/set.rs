@@ -16,7 +16,7 @@ pub const MAX_DEADLINE_HEADERS: usize = 8;
 /// An empty set reads and writes nothing: an edge that ignores what its callers ask for.
 ///
 /// ```
-/// use mamparo::deadline::codec::{DeadlineHeader, DeadlineHeaders, Remaining};
+/// use mamparo::wire::codec::{DeadlineHeader, DeadlineHeaders, Remaining};
 /// use std::time::{Duration, SystemTime};
 ///
 /// let set = DeadlineHeaders::from(DeadlineHeader::connect_timeout_ms());

@@ -12,7 +12,7 @@ use super::{absolute, grpc};
 /// One header that carries a deadline, and how it is written.
 ///
 /// ```
-/// use mamparo::deadline::codec::{DeadlineHeader, Remaining};
+/// use mamparo::wire::codec::{DeadlineHeader, Remaining};
 /// use std::time::{Duration, SystemTime};
 ///
 /// let wall = SystemTime::UNIX_EPOCH;
@@ -20,7 +20,7 @@ use super::{absolute, grpc};
 /// let value = header.write(Duration::from_millis(1_500), wall);
 /// assert_eq!(value, "1500000u");
 /// assert_eq!(header.read(&value, wall)?, Remaining::For(Duration::from_millis(1_500)));
-/// # Ok::<(), mamparo::deadline::codec::Malformed>(())
+/// # Ok::<(), mamparo::wire::codec::Malformed>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlineHeader {
@@ -114,7 +114,7 @@ impl DeadlineHeader {
     /// Reads zero as "no limit" instead of "expired", as `x-envoy-upstream-rq-timeout-ms` means it.
     ///
     /// ```
-    /// use mamparo::deadline::codec::{DeadlineHeader, Remaining};
+    /// use mamparo::wire::codec::{DeadlineHeader, Remaining};
     /// let header = DeadlineHeader::millis("x-envoy-upstream-rq-timeout-ms")?.zero_is_infinite()?;
     /// let read = header.read(&"0".parse().unwrap(), std::time::SystemTime::UNIX_EPOCH);
     /// assert_eq!(read, Ok(Remaining::Infinite));

@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use http::HeaderMap;
-//! use mamparo::deadline::codec::{DeadlineHeader, DeadlineHeaders, Remaining};
+//! use mamparo::wire::codec::{DeadlineHeader, DeadlineHeaders, Remaining};
 //! use std::time::{Duration, SystemTime};
 //!
 //! let wall = SystemTime::UNIX_EPOCH;

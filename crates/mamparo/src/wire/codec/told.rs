@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How much time a caller leaves; ordered, the shortest first.
 ///
 /// ```
-/// use mamparo::deadline::codec::Remaining;
+/// use mamparo::wire::codec::Remaining;
 /// use std::time::Duration;
 /// assert!(Remaining::Expired < Remaining::For(Duration::from_nanos(1)));
 /// assert!(Remaining::For(Duration::MAX) < Remaining::Infinite);
@@ -28,7 +28,7 @@ pub enum Remaining {
 /// The value itself is not kept: it is as long and as hostile as its sender likes.
 ///
 /// ```
-/// use mamparo::deadline::codec::DeadlineHeader;
+/// use mamparo::wire::codec::DeadlineHeader;
 /// use std::time::SystemTime;
 /// let error = DeadlineHeader::grpc_timeout()
 ///     .read(&http::HeaderValue::from_static("+5S"), SystemTime::UNIX_EPOCH)

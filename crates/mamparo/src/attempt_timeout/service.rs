@@ -1,0 +1,80 @@
+//! The wiring of an attempt's limit.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mamparo_core::{BoxError, CallContext, Gate, clock};
+use tower_service::Service;
+
+use super::AttemptTimeoutFuture;
+use super::layer::Shared;
+use super::state::{Limit, limit, remaining};
+use crate::wire::{BoundsAnswer, CarriesDeadline};
+
+/// Bounds one attempt, and tells the next service what remains; see the [module](super).
+pub struct AttemptTimeout<S, W> {
+    inner: Gate<S>,
+    shared: Arc<Shared<W>>,
+}
+
+impl<S, W> AttemptTimeout<S, W> {
+    pub(super) const fn new(inner: S, shared: Arc<Shared<W>>) -> Self {
+        Self {
+            inner: Gate::new(inner),
+            shared,
+        }
+    }
+}
+
+impl<S, W, Req> Service<Req> for AttemptTimeout<S, W>
+where
+    S: Service<Req> + Clone,
+    S::Error: Into<BoxError>,
+    W: CarriesDeadline<Req> + BoundsAnswer<S::Response>,
+{
+    type Response = W::Bounded;
+    type Error = BoxError;
+    type Future = AttemptTimeoutFuture<S, W, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, mut request: Req) -> Self::Future {
+        let now = clock::now();
+        let mut context = CallContext::current();
+        let remaining = remaining(&context, now);
+        let limit = limit(self.shared.policy.timeout(), remaining);
+        if let Some(limit) = limit.duration() {
+            context = context.with_attempt_timeout(now, limit);
+        }
+        if let Some(remaining) = remaining {
+            self.shared.wire.write(&mut request, remaining);
+        }
+        let inner = match limit {
+            Limit::Spent => None,
+            _ => Some(context.enter(|| self.inner.call(request))),
+        };
+        AttemptTimeoutFuture::new(inner, limit, context, Arc::clone(&self.shared))
+    }
+}
+
+impl<S: Clone, W> Clone for AttemptTimeout<S, W> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<S: fmt::Debug, W> fmt::Debug for AttemptTimeout<S, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttemptTimeout")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}

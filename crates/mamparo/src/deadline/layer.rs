@@ -1,0 +1,81 @@
+//! Settings of a client's deadline.
+
+use std::sync::Arc;
+
+use mamparo_core::{Dependency, Observer};
+use tower_layer::Layer;
+
+use super::{DeadlinePolicy, DeadlineService};
+use crate::wire::{HttpWire, NoWire};
+
+/// Bounds a whole operation, its answer's body included; see the [module](super).
+///
+/// `W` says where the protocol has a place for a deadline: [`HttpWire`] or [`NoWire`].
+#[derive(Clone, Debug)]
+pub struct DeadlineLayer<W> {
+    shared: Arc<Shared<W>>,
+}
+
+/// What all services of a layer share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared<W> {
+    pub(super) policy: DeadlinePolicy,
+    pub(super) wire: W,
+    pub(super) dependency: Dependency,
+    pub(super) observer: Option<Arc<dyn Observer>>,
+}
+
+impl DeadlineLayer<NoWire> {
+    /// Bounds the operations of any service.
+    #[must_use]
+    pub fn new(policy: DeadlinePolicy) -> Self {
+        Self::with_wire(policy, NoWire)
+    }
+}
+
+impl DeadlineLayer<HttpWire> {
+    /// Bounds HTTP operations, the response's body included.
+    #[must_use]
+    pub fn http(policy: DeadlinePolicy) -> Self {
+        Self::with_wire(policy, HttpWire::default())
+    }
+}
+
+impl<W> DeadlineLayer<W> {
+    /// Bounds operations of a protocol.
+    #[must_use]
+    pub fn with_wire(policy: DeadlinePolicy, wire: W) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                policy,
+                wire,
+                dependency: Dependency::UNNAMED,
+                observer: None,
+            }),
+        }
+    }
+}
+
+impl<W: Clone> DeadlineLayer<W> {
+    /// Names the dependency; needed where no layer around this one does.
+    #[must_use]
+    pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
+        Arc::make_mut(&mut self.shared).dependency = dependency.into();
+        self
+    }
+
+    /// Reports what happens to an observer.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        Arc::make_mut(&mut self.shared).observer = Some(observer);
+        self
+    }
+}
+
+impl<S, W> Layer<S> for DeadlineLayer<W> {
+    type Service = DeadlineService<S, W>;
+
+    fn layer(&self, inner: S) -> DeadlineService<S, W> {
+        DeadlineService::new(inner, Arc::clone(&self.shared))
+    }
+}

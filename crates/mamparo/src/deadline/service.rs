@@ -1,0 +1,107 @@
+//! The wiring of a client's deadline.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, LayerKind, What};
+use tower_service::Service;
+
+use super::DeadlineFuture;
+use super::layer::Shared;
+use crate::wire::codec::Remaining;
+use crate::wire::{BoundsAnswer, CarriesDeadline};
+
+/// Bounds a whole operation, its answer's body included; see the [module](super).
+pub struct DeadlineService<S, W> {
+    inner: Gate<S>,
+    shared: Arc<Shared<W>>,
+}
+
+impl<S, W> DeadlineService<S, W> {
+    pub(super) const fn new(inner: S, shared: Arc<Shared<W>>) -> Self {
+        Self {
+            inner: Gate::new(inner),
+            shared,
+        }
+    }
+}
+
+impl<S, W, Req> Service<Req> for DeadlineService<S, W>
+where
+    S: Service<Req> + Clone,
+    S::Error: Into<BoxError>,
+    W: CarriesDeadline<Req> + BoundsAnswer<S::Response>,
+{
+    type Response = W::Bounded;
+    type Error = BoxError;
+    type Future = DeadlineFuture<S, W, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, mut request: Req) -> Self::Future {
+        let now = clock::now();
+        let mut context = self.shared.context(&mut request, now);
+        if context.deadline().is_some_and(|d| d.has_passed(now)) {
+            return DeadlineFuture::refused(context, Arc::clone(&self.shared));
+        }
+        let future = context.enter(|| self.inner.call(request));
+        DeadlineFuture::running(future, context, now, Arc::clone(&self.shared))
+    }
+}
+
+impl<W> Shared<W> {
+    /// The operation's context: bounded by the smallest of all limits.
+    #[inline]
+    fn context<Req>(&self, request: &mut Req, now: Instant) -> CallContext
+    where
+        W: CarriesDeadline<Req>,
+    {
+        let mut context = CallContext::join(LayerKind::Deadline, self.dependency).started_at(now);
+        if let Some(limit) = self.policy.limit() {
+            context = context.with_deadline(Deadline::after(now, limit));
+        }
+        let read = self.wire.read(request);
+        if let Some(header) = read.malformed() {
+            Event::report(
+                self.observer.as_ref(),
+                &context,
+                What::MalformedDeadline { header },
+            );
+        }
+        match read.remaining() {
+            Some(Remaining::For(carried)) => {
+                context = context.with_deadline(Deadline::after(now, carried));
+            }
+            Some(Remaining::Expired) => context = context.with_deadline(Deadline::at(now)),
+            _ => {}
+        }
+        self.wire.strip(request);
+        match context.deadline() {
+            Some(deadline) => context.with_reserve(self.policy.reserve_of(deadline.remaining(now))),
+            None => context,
+        }
+    }
+}
+
+impl<S: Clone, W> Clone for DeadlineService<S, W> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<S: fmt::Debug, W> fmt::Debug for DeadlineService<S, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadlineService")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! HTTP requests: the head is copied, the body recorded.
+
+use std::fmt;
+
+use ::http::request::Parts;
+use ::http::{HeaderName, HeaderValue, Request};
+use http_body::Body;
+use mamparo_core::http::Http;
+use mamparo_core::{BoxError, NotResent};
+
+use super::recording::Recording;
+use super::{Replay, ReplayBody, Safety};
+
+/// The request header that numbers a resend: 2 for the first. The original carries none.
+pub const ATTEMPT_HEADER: HeaderName = HeaderName::from_static("x-mamparo-attempt");
+
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+
+/// What is held of an HTTP request for a resend.
+pub struct HttpHeld<B> {
+    head: Parts,
+    body: HeldBody<B>,
+}
+
+enum HeldBody<B> {
+    Empty,
+    Recorded(Recording<B>),
+}
+
+impl<B> fmt::Debug for HttpHeld<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpHeld")
+            .field("method", &self.head.method)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B> Replay<Request<B>> for Http
+where
+    B: Body + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Wire = Request<ReplayBody<B>>;
+    type Held = HttpHeld<B>;
+
+    fn split(&self, request: Request<B>, keep: Option<usize>) -> (Self::Wire, Option<HttpHeld<B>>) {
+        let (head, body) = request.into_parts();
+        let fits = |bound: usize| body.size_hint().lower() <= bound as u64;
+        let Some(bound) = keep.filter(|bound| fits(*bound)) else {
+            return (Request::from_parts(head, ReplayBody::once(body)), None);
+        };
+        let copy = head.clone();
+        let (body, held) = if body.is_end_stream() {
+            (ReplayBody::empty(), HeldBody::Empty)
+        } else {
+            let recording = Recording::new(body, bound);
+            (recording.reader().into(), HeldBody::Recorded(recording))
+        };
+        let held = HttpHeld {
+            head: copy,
+            body: held,
+        };
+        (Request::from_parts(head, body), Some(held))
+    }
+
+    fn again(
+        &self,
+        held: HttpHeld<B>,
+        more: bool,
+    ) -> Result<(Self::Wire, Option<HttpHeld<B>>), NotResent> {
+        let body = match &held.body {
+            HeldBody::Empty => ReplayBody::empty(),
+            HeldBody::Recorded(recording) => recording.take_over()?.into(),
+        };
+        if !more {
+            return Ok((Request::from_parts(held.head, body), None));
+        }
+        Ok((Request::from_parts(held.head.clone(), body), Some(held)))
+    }
+
+    fn safety(&self, request: &Request<B>) -> Safety {
+        let has = |name| request.headers().contains_key(name);
+        let safety = if request.method().is_idempotent() {
+            Safety::IDEMPOTENT
+        } else {
+            Safety::UNSAFE
+        };
+        safety
+            .with_key(has(self.key_header()))
+            .with_early_data(has(&EARLY_DATA))
+    }
+
+    fn number(&self, wire: &mut Self::Wire, attempt: u32) {
+        wire.headers_mut()
+            .insert(ATTEMPT_HEADER, HeaderValue::from(attempt));
+    }
+}

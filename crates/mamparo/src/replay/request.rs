@@ -1,0 +1,36 @@
+//! What a protocol says of making its requests again.
+
+use mamparo_core::NotResent;
+
+use super::Safety;
+
+/// Says how a request is made again, and when it may be.
+pub trait Replay<Req>: Send + Sync + 'static {
+    /// What is sent.
+    type Wire;
+    /// What is held for a resend.
+    type Held;
+
+    /// Splits a request into what is sent now and what is held for a resend.
+    ///
+    /// `keep` is the most bytes of a body to hold; none means that no resend can follow, and nothing is
+    /// copied. Holding nothing although asked to means that the request is too large to be sent again.
+    fn split(&self, request: Req, keep: Option<usize>) -> (Self::Wire, Option<Self::Held>);
+
+    /// Makes the request again; `more` tells whether yet another resend can follow.
+    ///
+    /// # Errors
+    ///
+    /// Says why the request can't be made again.
+    fn again(
+        &self,
+        held: Self::Held,
+        more: bool,
+    ) -> Result<(Self::Wire, Option<Self::Held>), NotResent>;
+
+    /// Tells what makes the request safe to send again, or not.
+    fn safety(&self, request: &Req) -> Safety;
+
+    /// Writes the attempt's number on a resend, where the protocol has a place for it.
+    fn number(&self, wire: &mut Self::Wire, attempt: u32);
+}

@@ -1,0 +1,67 @@
+//! What makes a request safe to send again.
+
+use mamparo_core::Resend;
+
+/// What makes a request safe to send again, or not.
+///
+/// ```
+/// use mamparo::replay::Safety;
+/// use mamparo_core::Resend;
+///
+/// assert!(Safety::UNSAFE.allows(Resend::Always));
+/// assert!(!Safety::UNSAFE.allows(Resend::IfIdempotent));
+/// assert!(Safety::UNSAFE.with_key(true).allows(Resend::IfIdempotent));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Safety {
+    idempotent: bool,
+    keyed: bool,
+    early_data: bool,
+}
+
+impl Safety {
+    /// Sent twice, it may take effect twice.
+    pub const UNSAFE: Self = Self {
+        idempotent: false,
+        keyed: false,
+        early_data: false,
+    };
+
+    /// Sent twice, it takes effect once.
+    pub const IDEMPOTENT: Self = Self {
+        idempotent: true,
+        ..Self::UNSAFE
+    };
+
+    /// Notes whether the request carries an idempotency key.
+    #[must_use]
+    pub const fn with_key(mut self, keyed: bool) -> Self {
+        self.keyed = keyed;
+        self
+    }
+
+    /// Notes whether the request came as early data, on somebody else's behalf (RFC 8470 §5.1).
+    #[must_use]
+    pub const fn with_early_data(mut self, early_data: bool) -> Self {
+        self.early_data = early_data;
+        self
+    }
+
+    /// Tells whether sending the request twice takes effect once, by its nature or by its key.
+    #[must_use]
+    pub const fn is_idempotent(self) -> bool {
+        self.idempotent || self.keyed
+    }
+
+    /// Tells whether the request fulfils what a verdict asks for before it may be sent again.
+    #[must_use]
+    pub const fn allows(self, resend: Resend) -> bool {
+        match resend {
+            Resend::Never => false,
+            Resend::IfKeyed => self.keyed,
+            Resend::IfIdempotent => self.is_idempotent(),
+            Resend::UnlessEarlyData => !self.early_data,
+            Resend::Always => true,
+        }
+    }
+}

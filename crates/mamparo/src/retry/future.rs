@@ -1,0 +1,377 @@
+//! One operation under way.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use mamparo_core::budget::{Deposit, InFlight, Withdrawal};
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::{
+    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, ResponseHead, Verdict,
+    What,
+};
+use pin_project::pin_project;
+use tokio::time::Sleep;
+use tower_service::Service;
+
+use super::error::refused;
+use super::layer::Shared;
+use super::state::{Allowance, Failed, Memory, Wait, decide, indeterminate};
+use super::{Answer, Ending, RetryError};
+use crate::replay::{Replay, Safety};
+
+/// The future of one operation, with all its attempts and waits.
+#[pin_project]
+#[must_use = "futures do nothing unless polled"]
+pub struct RetryFuture<S, P, Req>
+where
+    P: Replay<Req>,
+    S: Service<P::Wire>,
+{
+    #[pin]
+    state: State<S::Future, P::Wire>,
+    operation: Operation<S, P, P::Held>,
+}
+
+#[pin_project(project = StateProjected)]
+enum State<F, W> {
+    Sending {
+        #[pin]
+        future: F,
+    },
+    Waiting {
+        #[pin]
+        sleep: Sleep,
+        next: Option<Next<W>>,
+    },
+    Readying {
+        next: Option<Next<W>>,
+    },
+}
+
+/// The resend to come, and the token that pays for it.
+struct Next<W> {
+    wire: W,
+    withdrawal: Withdrawal,
+}
+
+/// What an attempt's result leads to.
+enum Ended<Res, W> {
+    /// The caller gets it.
+    Operation(Result<Res, BoxError>),
+    /// A resend is due after a wait.
+    Attempt { wait: Duration, next: Next<W> },
+}
+
+/// What an operation keeps over all of its attempts.
+struct Operation<S, P, H> {
+    /// Makes the later attempts; none when there can't be any.
+    service: Option<S>,
+    held: Option<H>,
+    context: CallContext,
+    safety: Safety,
+    allowance: Allowance,
+    memory: Memory,
+    last_response: Option<Box<ResponseHead>>,
+    in_flight: Option<InFlight>,
+    _deposit: Deposit,
+    shared: Arc<Shared<P>>,
+}
+
+impl<S, P, Req> RetryFuture<S, P, Req>
+where
+    P: Replay<Req>,
+    S: Service<P::Wire>,
+{
+    #[inline]
+    pub(super) fn new(
+        future: S::Future,
+        service: Option<S>,
+        held: Option<P::Held>,
+        context: CallContext,
+        plan: (Safety, Allowance),
+        shared: Arc<Shared<P>>,
+    ) -> Self {
+        let (safety, allowance) = plan;
+        Self {
+            state: State::Sending { future },
+            operation: Operation {
+                service,
+                held,
+                context,
+                safety,
+                allowance,
+                memory: Memory::default(),
+                last_response: None,
+                in_flight: None,
+                _deposit: shared.policy.budget().deposit(context.tenant()),
+                shared,
+            },
+        }
+    }
+}
+
+impl<S, P, Req> Future for RetryFuture<S, P, Req>
+where
+    P: Replay<Req> + Classify<S::Response> + Answer<S::Response>,
+    S: Service<P::Wire>,
+    S::Error: Into<BoxError>,
+{
+    type Output = Result<S::Response, BoxError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let operation = this.operation;
+        loop {
+            let next = match this.state.as_mut().project() {
+                StateProjected::Sending { future } => {
+                    let outcome = ready!(operation.context.enter(|| future.poll(cx)));
+                    match operation.ended(outcome.map_err(Into::into)) {
+                        Ended::Operation(result) => return Poll::Ready(result),
+                        Ended::Attempt { wait, next } => State::Waiting {
+                            sleep: tokio::time::sleep(wait),
+                            next: Some(next),
+                        },
+                    }
+                }
+                StateProjected::Waiting { sleep, next } => {
+                    ready!(sleep.poll(cx));
+                    State::Readying { next: next.take() }
+                }
+                StateProjected::Readying { next } => {
+                    if let Err(error) = ready!(operation.poll_ready(cx)) {
+                        return Poll::Ready(Err(operation.not_ready(error)));
+                    }
+                    match operation.resend(next.take()) {
+                        Some(future) => State::Sending { future },
+                        None => return Poll::Pending, // not reached: each state is left once
+                    }
+                }
+            };
+            this.state.set(next);
+        }
+    }
+}
+
+impl<S, P, H> Operation<S, P, H> {
+    /// An attempt ended: its result goes to the caller, or a resend is due after a wait.
+    #[inline]
+    fn ended<Req, Res>(&mut self, outcome: Result<Res, BoxError>) -> Ended<Res, P::Wire>
+    where
+        P: Replay<Req, Held = H> + Classify<Res> + Answer<Res>,
+    {
+        let verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
+        self.report(What::AttemptEnded { verdict });
+        match verdict.class() {
+            Class::Failure(kind) => self.failed(outcome, verdict, kind),
+            Class::Success | Class::Ignored => {
+                Ended::Operation(self.finish(outcome, verdict, None))
+            }
+        }
+    }
+
+    #[cold]
+    fn failed<Req, Res>(
+        &mut self,
+        outcome: Result<Res, BoxError>,
+        verdict: Verdict,
+        kind: Kind,
+    ) -> Ended<Res, P::Wire>
+    where
+        P: Replay<Req, Held = H> + Classify<Res> + Answer<Res>,
+    {
+        let now = clock::now();
+        match self.prepare(verdict, now) {
+            Ok((wait, next)) => {
+                self.schedule(wait, kind, now);
+                // Dropped before the wait, so that its connection is free meanwhile.
+                self.last_response = match outcome {
+                    Ok(answer) => self.shared.protocol.give_up(answer).map(Box::new),
+                    Err(_) => None,
+                };
+                Ended::Attempt {
+                    wait: wait.duration,
+                    next,
+                }
+            }
+            Err(reason) => {
+                self.report(What::NotResent { verdict, reason });
+                Ended::Operation(self.finish(outcome, verdict, Some(reason)))
+            }
+        }
+    }
+
+    /// Decides, makes the request again and reserves a token: all that can refuse comes before the wait.
+    fn prepare<Req>(
+        &mut self,
+        verdict: Verdict,
+        now: Instant,
+    ) -> Result<(Wait, Next<P::Wire>), NotResent>
+    where
+        P: Replay<Req, Held = H>,
+    {
+        self.in_flight = None;
+        let shared = Arc::clone(&self.shared);
+        let attempt = self.context.attempt();
+        let failed = Failed {
+            attempt,
+            verdict,
+            safety: self.safety,
+            held: self.held.is_some(),
+            remaining: self.remaining(now),
+            resent_inside: self.context.has_resent_inside(),
+        };
+        let mut rng = fastrand::Rng::new();
+        let wait = decide(
+            &shared.policy,
+            self.allowance,
+            &mut self.memory,
+            failed,
+            &mut rng,
+        )?;
+        let withdrawal = (shared.policy.budget())
+            .withdraw(now, self.context.tenant(), attempt - 1)
+            .map_err(|_| NotResent::BudgetExhausted)?;
+        let held = self.held.take().ok_or(NotResent::BodyTooLarge)?;
+        let (mut wire, held) = shared
+            .protocol
+            .again(held, attempt + 1 < self.allowance.attempts)?;
+        self.held = held;
+        shared.protocol.number(&mut wire, attempt + 1);
+        Ok((wait, Next { wire, withdrawal }))
+    }
+
+    fn schedule(&mut self, wait: Wait, reason: Kind, now: Instant) {
+        let next = self.context.attempt() + 1;
+        self.report(What::ResendScheduled {
+            next,
+            reason,
+            wait: wait.duration,
+            hinted: wait.hinted,
+            remaining: self.remaining(now),
+        });
+        self.context = self
+            .context
+            .with_attempt(next, self.allowance.attempts, Cause::Retry);
+    }
+
+    fn remaining(&self, now: Instant) -> Option<Duration> {
+        Some(self.context.attempt_deadline()?.remaining(now))
+    }
+
+    fn poll_ready<W>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>>
+    where
+        S: Service<W>,
+        S::Error: Into<BoxError>,
+    {
+        let Some(service) = &mut self.service else {
+            return Poll::Pending; // not reached: a resend is due only where one is held
+        };
+        self.context
+            .enter(|| service.poll_ready(cx))
+            .map_err(Into::into)
+    }
+
+    fn resend<W>(&mut self, next: Option<Next<W>>) -> Option<S::Future>
+    where
+        S: Service<W>,
+    {
+        let Next { wire, withdrawal } = next?;
+        let service = self.service.as_mut()?;
+        // Heard by the retries around this one, so it is said outside of its own context.
+        CallContext::report_resend();
+        self.in_flight = Some(withdrawal.spend());
+        Some(self.context.enter(|| service.call(wire)))
+    }
+
+    /// The inner service failed before the resend could be made: the attempt was not sent.
+    #[cold]
+    fn not_ready(&mut self, error: BoxError) -> BoxError {
+        let ending = Ending::new(self.context.attempt() - 1, None, false);
+        let error = refused(error, self.last_response.take());
+        RetryError::new(self.context.dependency(), ending, None, error).into()
+    }
+
+    /// Hands the last result to the caller, marked where there is something to say.
+    #[inline]
+    fn finish<Res>(
+        &mut self,
+        outcome: Result<Res, BoxError>,
+        verdict: Verdict,
+        not_resent: Option<NotResent>,
+    ) -> Result<Res, BoxError>
+    where
+        P: Answer<Res>,
+    {
+        let attempts = self.context.attempt();
+        if let Some(observer) = &self.shared.observer {
+            let now = clock::now();
+            let since = |started| now.saturating_duration_since(started);
+            let elapsed = self.context.started().map(since).unwrap_or_default();
+            let what = What::OperationEnded {
+                verdict,
+                attempts,
+                elapsed,
+            };
+            Event::report(Some(observer), &self.context, what);
+        }
+        if attempts == 1 && not_resent.is_none() {
+            return outcome;
+        }
+        self.mark(outcome, verdict, not_resent)
+    }
+
+    #[cold]
+    fn mark<Res>(
+        &mut self,
+        outcome: Result<Res, BoxError>,
+        verdict: Verdict,
+        not_resent: Option<NotResent>,
+    ) -> Result<Res, BoxError>
+    where
+        P: Answer<Res>,
+    {
+        let indeterminate = indeterminate(verdict, self.safety);
+        let ending = Ending::new(self.context.attempt(), not_resent, indeterminate);
+        match outcome {
+            Ok(mut answer) => {
+                self.shared.protocol.mark(&mut answer, ending);
+                Ok(answer)
+            }
+            Err(error) if verdict == Verdict::IGNORED => {
+                Err(refused(error, self.last_response.take()))
+            }
+            Err(error) => {
+                let last = self.last_response.take();
+                Err(RetryError::new(self.context.dependency(), ending, last, error).into())
+            }
+        }
+    }
+
+    #[inline]
+    fn report(&self, what: What<'_>) {
+        Event::report(self.shared.observer.as_ref(), &self.context, what);
+    }
+}
+
+impl<S, P, Req> fmt::Debug for RetryFuture<S, P, Req>
+where
+    P: Replay<Req>,
+    S: Service<P::Wire>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Sending { .. } => "sending",
+            State::Waiting { .. } => "waiting",
+            State::Readying { .. } => "readying",
+        };
+        f.debug_struct("RetryFuture")
+            .field("state", &state)
+            .field("attempt", &self.operation.context.attempt())
+            .finish_non_exhaustive()
+    }
+}

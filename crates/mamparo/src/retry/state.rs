@@ -1,0 +1,162 @@
+//! The decision: is this failure sent again, and after which wait?
+
+use std::time::Duration;
+
+use mamparo_core::{Kind, NotResent, Resend, Verdict};
+
+use super::config::{Nested, RetryPolicy};
+use crate::replay::Safety;
+
+/// A wait that the server asked for is lengthened by up to this share of it, so that clients come back spread.
+const HINT_JITTER: f64 = 0.1;
+
+/// No wait is lengthened by more than this.
+const MAX_HINT_JITTER: Duration = Duration::from_secs(1);
+
+/// What is known when an attempt has failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failed {
+    /// The number of the attempt, 1 for the original.
+    pub(super) attempt: u32,
+    /// What its result means.
+    pub(super) verdict: Verdict,
+    /// What makes the request safe to send again, or not.
+    pub(super) safety: Safety,
+    /// Whether the request was held for a resend.
+    pub(super) held: bool,
+    /// What remains until an attempt must be over; none without a deadline.
+    pub(super) remaining: Option<Duration>,
+    /// Whether a retry inside this one has resent.
+    pub(super) resent_inside: bool,
+}
+
+/// What is remembered from one failed attempt to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Memory {
+    /// The last wait, before any hint: decorrelated jitter builds on it.
+    previous: Duration,
+    /// Whether a failure that allows one resend has had it.
+    once: bool,
+}
+
+/// How often this retry may send in this operation, and why not more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowance {
+    pub(super) attempts: u32,
+    pub(super) owned_outside: bool,
+}
+
+/// The wait before a resend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) duration: Duration,
+    /// Whether the server asked for it.
+    pub(super) hinted: bool,
+}
+
+/// Says how often a retry may send, given whether it is inside another.
+pub(super) const fn allowance(policy: &RetryPolicy, inside_retry: bool) -> Allowance {
+    let owned_outside = inside_retry && matches!(policy.settings.nested, Nested::Inherit);
+    Allowance {
+        attempts: if owned_outside {
+            1
+        } else {
+            policy.max_attempts()
+        },
+        owned_outside,
+    }
+}
+
+/// Decides on a failed attempt; `rng` draws the jitter.
+pub(super) fn decide(
+    policy: &RetryPolicy,
+    allowance: Allowance,
+    memory: &mut Memory,
+    failed: Failed,
+    rng: &mut fastrand::Rng,
+) -> Result<Wait, NotResent> {
+    permitted(policy, allowance, *memory, failed)?;
+    let wait = wait(policy, memory, failed, rng)?;
+    let needed = wait
+        .duration
+        .saturating_add(policy.settings.min_attempt_time);
+    if failed.remaining.is_some_and(|remaining| needed > remaining) {
+        return Err(NotResent::DeadlineTooClose);
+    }
+    memory.once |= failed.verdict.is_once();
+    Ok(wait)
+}
+
+fn permitted(
+    policy: &RetryPolicy,
+    allowance: Allowance,
+    memory: Memory,
+    failed: Failed,
+) -> Result<(), NotResent> {
+    let verdict = failed.verdict;
+    if verdict.is_forbidden() {
+        return Err(NotResent::Forbidden);
+    }
+    if verdict.kind().is_none() || verdict.resend() == Resend::Never {
+        return Err(NotResent::NotRetryable);
+    }
+    if !failed.safety.allows(verdict.resend()) {
+        return Err(match verdict.resend() {
+            Resend::IfIdempotent => NotResent::NotIdempotent,
+            _ => NotResent::NotRetryable,
+        });
+    }
+    if allowance.owned_outside {
+        return Err(NotResent::OwnedOutside);
+    }
+    if failed.resent_inside && policy.settings.nested == Nested::Single {
+        return Err(NotResent::ResentInside);
+    }
+    if failed.attempt >= allowance.attempts {
+        return Err(NotResent::AttemptsExhausted);
+    }
+    if verdict.is_once() && memory.once {
+        return Err(NotResent::OnceOnly);
+    }
+    // Attempts are left and yet nothing is held: the request is too large to be kept.
+    if !failed.held {
+        return Err(NotResent::BodyTooLarge);
+    }
+    Ok(())
+}
+
+fn wait(
+    policy: &RetryPolicy,
+    memory: &mut Memory,
+    failed: Failed,
+    rng: &mut fastrand::Rng,
+) -> Result<Wait, NotResent> {
+    let own = policy
+        .settings
+        .backoff
+        .wait(failed.attempt, memory.previous, rng);
+    memory.previous = own;
+    match failed.verdict.hint() {
+        Some(hint) if hint > policy.settings.max_hint => Err(NotResent::HintTooLong),
+        Some(hint) if hint >= own => {
+            let most = hint.mul_f64(HINT_JITTER).min(MAX_HINT_JITTER);
+            Ok(Wait {
+                duration: hint + most.mul_f64(rng.f64()),
+                hinted: true,
+            })
+        }
+        _ => Ok(Wait {
+            duration: own,
+            hinted: false,
+        }),
+    }
+}
+
+/// Tells whether a request that failed for good may have taken effect, and was not safe to send again.
+pub(super) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
+    let processed_perhaps = matches!(
+        verdict.kind(),
+        Some(Kind::Reset | Kind::Timeout | Kind::Unavailable | Kind::Server | Kind::Other)
+    );
+    processed_perhaps && !safety.is_idempotent() && !matches!(verdict.resend(), Resend::Always)
+}

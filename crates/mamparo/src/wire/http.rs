@@ -1,0 +1,108 @@
+//! HTTP's place for a deadline: headers of the request, and the response's body.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ::http::{Request, Response};
+use http_body::Body;
+use mamparo_core::BoxError;
+use mamparo_core::clock::{SystemClock, WallClock};
+
+use super::{BodyLimits, BoundsAnswer, CarriesDeadline, TimedBody};
+use crate::wire::codec::{DeadlineHeader, DeadlineHeaders, Read};
+
+/// The deadline headers that are accepted, and those that are sent.
+///
+/// By default `x-request-timeout-ms` and `grpc-timeout` are accepted, and the first is sent.
+///
+/// ```
+/// use mamparo::wire::codec::DeadlineHeader;
+/// use mamparo::wire::HttpWire;
+///
+/// let wire = HttpWire::default().sends(DeadlineHeader::grpc_timeout());
+/// # let _ = wire;
+/// ```
+#[derive(Clone, Debug)]
+pub struct HttpWire {
+    accepted: DeadlineHeaders,
+    sent: DeadlineHeaders,
+    wall_clock: Arc<dyn WallClock>,
+}
+
+impl HttpWire {
+    /// Accepts these headers, instead of the default ones.
+    #[must_use]
+    pub fn accepts(mut self, headers: impl Into<DeadlineHeaders>) -> Self {
+        self.accepted = headers.into();
+        self
+    }
+
+    /// Sends these headers, instead of `x-request-timeout-ms`.
+    #[must_use]
+    pub fn sends(mut self, headers: impl Into<DeadlineHeaders>) -> Self {
+        self.sent = headers.into();
+        self
+    }
+
+    /// Sets the clock against which absolute deadlines are read and written.
+    #[must_use]
+    pub fn wall_clock(mut self, clock: impl WallClock) -> Self {
+        self.wall_clock = Arc::new(clock);
+        self
+    }
+
+    /// The time of day, read only where a header needs it.
+    fn wall(&self, headers: &DeadlineHeaders) -> SystemTime {
+        if headers.iter().any(DeadlineHeader::is_absolute) {
+            self.wall_clock.now()
+        } else {
+            SystemTime::UNIX_EPOCH
+        }
+    }
+}
+
+impl Default for HttpWire {
+    fn default() -> Self {
+        let accepted = [
+            DeadlineHeader::request_timeout_ms(),
+            DeadlineHeader::grpc_timeout(),
+        ];
+        Self {
+            // Two different names can't be refused; one of them alone would still be right.
+            accepted: DeadlineHeaders::new(accepted).unwrap_or_default(),
+            sent: DeadlineHeaders::default(),
+            wall_clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl<B> CarriesDeadline<Request<B>> for HttpWire {
+    fn read<'a>(&'a self, request: &Request<B>) -> Read<'a> {
+        self.accepted
+            .read_all(request.headers(), self.wall(&self.accepted))
+    }
+
+    fn strip(&self, request: &mut Request<B>) {
+        self.accepted.strip(request.headers_mut());
+        self.sent.strip(request.headers_mut());
+    }
+
+    fn write(&self, request: &mut Request<B>, remaining: Duration) {
+        let wall = self.wall(&self.sent);
+        self.accepted.strip(request.headers_mut());
+        // A request whose header map is full goes without: it is bounded here all the same.
+        let _full = self.sent.write_all(request.headers_mut(), remaining, wall);
+    }
+}
+
+impl<B> BoundsAnswer<Response<B>> for HttpWire
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    type Bounded = Response<TimedBody<B>>;
+
+    fn bound(&self, answer: Response<B>, limits: BodyLimits) -> Self::Bounded {
+        answer.map(|body| TimedBody::new(body, limits))
+    }
+}

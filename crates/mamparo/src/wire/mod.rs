@@ -1,0 +1,19 @@
+//! Where a protocol has a place for a deadline: in a request's headers, and around an answer's body.
+//!
+//! [`CarriesDeadline`] reads and writes it on a request, [`BoundsAnswer`] makes it bind the answer's stream.
+//! [`HttpWire`] does both for HTTP, [`NoWire`] stands for services that have neither. The client's, the server's and
+//! the attempt's limit use them; this is not a layer.
+
+mod body;
+pub mod codec;
+mod http;
+mod none;
+mod place;
+
+pub use body::{BodyLimits, TimedBody};
+pub use http::HttpWire;
+pub use none::NoWire;
+pub use place::{BoundsAnswer, CarriesDeadline};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! What a protocol says of its place for a deadline.
+
+use std::time::Duration;
+
+use super::BodyLimits;
+use super::codec::Read;
+
+/// Reads and writes a deadline on a request.
+pub trait CarriesDeadline<Req>: Send + Sync + 'static {
+    /// Reads the deadlines that a request carries.
+    fn read<'a>(&'a self, request: &Req) -> Read<'a>;
+
+    /// Takes the deadlines off a request, so that no stale value is sent on.
+    fn strip(&self, request: &mut Req);
+
+    /// Writes what remains on a request, in place of any value that it carries.
+    fn write(&self, request: &mut Req, remaining: Duration);
+}
+
+/// Bounds the stream of an answer.
+pub trait BoundsAnswer<Res>: Send + Sync + 'static {
+    /// The answer, bounded.
+    type Bounded;
+
+    /// Bounds an answer.
+    fn bound(&self, answer: Res, limits: BodyLimits) -> Self::Bounded;
+}
