@@ -7,32 +7,28 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Event, Rejection, What};
+use mamparo_core::{BoxError, CallContext};
 use pin_project::pin_project;
-use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::error::reached;
 use super::layer::Shared;
 use super::state::Limit;
+use crate::bound::{self, Bounded, Over};
 use crate::wire::{BodyLimits, BoundsAnswer};
 
 /// The future of an attempt that ends at its limit.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
 pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req> {
-    /// None when nothing remained: the attempt was refused.
     #[pin]
-    inner: Option<GateFuture<S, Req>>,
-    /// Made once the inner future was pending.
-    #[pin]
-    timer: Option<Sleep>,
+    call: Bounded<S, Req>,
     limit: Limit,
-    context: CallContext,
     shared: Arc<Shared<W>>,
 }
 
 impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
+    /// Runs an attempt; none is one that was refused, because nothing remained.
     #[inline]
     pub(super) const fn new(
         inner: Option<GateFuture<S, Req>>,
@@ -41,10 +37,8 @@ impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
         shared: Arc<Shared<W>>,
     ) -> Self {
         Self {
-            inner,
-            timer: None,
+            call: Bounded::new(inner, context),
             limit,
-            context,
             shared,
         }
     }
@@ -61,33 +55,20 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let Some(inner) = this.inner.as_mut().as_pin_mut() else {
-            return Poll::Ready(Err(this.shared.reject(*this.limit, this.context, false)));
+        let cut = this.call.context().attempt_cut();
+        let over = ready!(this.call.as_mut().poll(cut, cx));
+        let context = this.call.context();
+        let sent = match over {
+            Over::Ended { result, .. } => {
+                return Poll::Ready(match result {
+                    Ok(answer) => Ok(this.shared.bound(answer, context)),
+                    Err(error) => Err(error.into()),
+                });
+            }
+            Over::Cut { sent } => sent,
+            Over::Refused => false,
         };
-        if let Poll::Ready(result) = this.context.enter(|| inner.poll(cx)) {
-            return Poll::Ready(match result {
-                Ok(answer) => Ok(this.shared.bound(answer, this.context)),
-                Err(error) => Err(error.into()),
-            });
-        }
-        let Some(cut) = this.context.attempt_cut() else {
-            return Poll::Pending;
-        };
-        if this.timer.is_none() {
-            this.timer
-                .set(Some(tokio::time::sleep_until(cut.instant())));
-        }
-        if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-            ready!(timer.poll(cx));
-        }
-        let sent = this
-            .inner
-            .as_ref()
-            .as_pin_ref()
-            .is_some_and(|inner| inner.is_called());
-        // Dropped before anybody hears of it, so that a resend finds the connection given up.
-        this.inner.set(None);
-        Poll::Ready(Err(this.shared.reject(*this.limit, this.context, sent)))
+        Poll::Ready(Err(this.shared.reject(*this.limit, context, sent)))
     }
 }
 
@@ -107,9 +88,8 @@ impl<W> Shared<W> {
 
     #[cold]
     fn reject(&self, limit: Limit, context: &CallContext, sent: bool) -> BoxError {
-        let rejection: Rejection = reached(limit, context, self.dependency, sent);
-        Event::report(self.observer.as_ref(), context, What::Rejected(&rejection));
-        rejection.into()
+        let rejection = reached(limit, context, self.dependency, sent);
+        bound::reject(rejection, context, self.observer.as_ref())
     }
 }
 

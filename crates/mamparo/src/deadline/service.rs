@@ -47,11 +47,9 @@ where
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = clock::now();
         let mut context = self.shared.context(&mut request, now);
-        if context.deadline().is_some_and(|d| d.has_passed(now)) {
-            return DeadlineFuture::refused(context, Arc::clone(&self.shared));
-        }
-        let future = context.enter(|| self.inner.call(request));
-        DeadlineFuture::running(future, context, now, Arc::clone(&self.shared))
+        let passed = context.deadline().is_some_and(|d| d.has_passed(now));
+        let inner = (!passed).then(|| context.enter(|| self.inner.call(request)));
+        DeadlineFuture::new(inner, context, now, Arc::clone(&self.shared))
     }
 }
 

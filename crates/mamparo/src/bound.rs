@@ -1,0 +1,134 @@
+//! One call through a gate, until an instant: what every layer that limits a call has in common.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use mamparo_core::clock;
+use mamparo_core::gate::GateFuture;
+use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, What};
+use pin_project::pin_project;
+use tokio::time::Sleep;
+use tower_service::Service;
+
+use crate::wire::{BodyLimits, BoundsAnswer};
+
+/// How late an answer may be before it is reported: timers are no finer than a millisecond.
+const LATE: Duration = Duration::from_millis(5);
+
+/// A call that runs in a context of its own, and is dropped at an instant.
+#[pin_project]
+pub(crate) struct Bounded<S: Service<Req>, Req> {
+    /// None when the call was refused, or is over.
+    #[pin]
+    inner: Option<GateFuture<S, Req>>,
+    /// Made once the inner future was pending.
+    #[pin]
+    timer: Option<Sleep>,
+    context: CallContext,
+}
+
+/// How a bounded call is over.
+pub(crate) enum Over<T> {
+    /// It was never made.
+    Refused,
+    /// The inner service ended it; `waited` tells whether it was ever pending.
+    Ended { result: T, waited: bool },
+    /// Its instant came first; `sent` tells whether the inner service had been called.
+    Cut { sent: bool },
+}
+
+impl<S: Service<Req>, Req> Bounded<S, Req> {
+    /// Bounds a call; none is one that was refused.
+    #[inline]
+    pub(crate) const fn new(inner: Option<GateFuture<S, Req>>, context: CallContext) -> Self {
+        Self {
+            inner,
+            timer: None,
+            context,
+        }
+    }
+
+    /// Returns the context in which the call runs.
+    #[inline]
+    pub(crate) const fn context(&self) -> &CallContext {
+        &self.context
+    }
+
+    /// Polls the call, and drops it once `until` has passed.
+    #[inline]
+    pub(crate) fn poll(
+        self: Pin<&mut Self>,
+        until: Option<Deadline>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Over<Result<S::Response, S::Error>>> {
+        let mut this = self.project();
+        let Some(inner) = this.inner.as_mut().as_pin_mut() else {
+            return Poll::Ready(Over::Refused);
+        };
+        if let Poll::Ready(result) = this.context.enter(|| inner.poll(cx)) {
+            let waited = this.timer.is_some();
+            return Poll::Ready(Over::Ended { result, waited });
+        }
+        let Some(until) = until else {
+            return Poll::Pending;
+        };
+        if this.timer.is_none() {
+            this.timer
+                .set(Some(tokio::time::sleep_until(until.instant())));
+        }
+        if let Some(timer) = this.timer.as_mut().as_pin_mut() {
+            ready!(timer.poll(cx));
+        }
+        let sent = this
+            .inner
+            .as_ref()
+            .as_pin_ref()
+            .is_some_and(|inner| inner.is_called());
+        // Dropped before anybody hears of it: nothing inside works on, and a resend finds the connection given up.
+        this.inner.set(None);
+        Poll::Ready(Over::Cut { sent })
+    }
+}
+
+/// Bounds an answer's stream by the operation's deadline, and polls it in the operation's context.
+#[inline]
+pub(crate) fn within_deadline<W, Res>(
+    wire: &W,
+    answer: Res,
+    context: &CallContext,
+    observer: Option<&Arc<dyn Observer>>,
+) -> W::Bounded
+where
+    W: BoundsAnswer<Res>,
+{
+    let limits = BodyLimits::default()
+        .within(*context)
+        .until(context.deadline())
+        .observer(observer.cloned());
+    wire.bound(answer, limits)
+}
+
+/// Reports a rejection, and makes it the call's error.
+#[cold]
+pub(crate) fn reject(
+    rejection: Rejection,
+    context: &CallContext,
+    observer: Option<&Arc<dyn Observer>>,
+) -> BoxError {
+    Event::report(observer, context, What::Rejected(&rejection));
+    rejection.into()
+}
+
+/// Says that a poll inside came back after the deadline: something there blocks.
+pub(crate) fn report_late(context: &CallContext, observer: Option<&Arc<dyn Observer>>) {
+    let Some(deadline) = context.deadline().filter(|_| observer.is_some()) else {
+        return;
+    };
+    let late = deadline.lateness(clock::now());
+    if late >= LATE {
+        Event::report(observer, context, What::LateWork { late });
+    }
+}
