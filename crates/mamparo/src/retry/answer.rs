@@ -1,66 +1,9 @@
-//! What the caller is told about how its operation ended.
-
-use std::fmt::Debug;
+//! What a retry does with an answer that is given up, or returned marked.
 
 use http::Response;
 use mamparo_core::classify::Refined;
 use mamparo_core::http::Http;
-use mamparo_core::{NotResent, Plain, ResponseHead};
-
-/// How a retry ended its operation: found in a response's extensions, or in a [`RetryError`](super::RetryError).
-///
-/// A response that came with the first attempt and needs no word carries none.
-///
-/// ```
-/// use mamparo::retry::Ending;
-///
-/// let response = http::Response::new(());
-/// assert!(Ending::of(&response).is_none());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
-    attempts: u32,
-    not_resent: Option<NotResent>,
-    indeterminate: bool,
-}
-
-impl Ending {
-    pub(super) const fn new(
-        attempts: u32,
-        not_resent: Option<NotResent>,
-        indeterminate: bool,
-    ) -> Self {
-        Self {
-            attempts,
-            not_resent,
-            indeterminate,
-        }
-    }
-
-    /// Finds how the operation of a response ended.
-    #[must_use]
-    pub fn of<B>(response: &Response<B>) -> Option<&Self> {
-        response.extensions().get()
-    }
-
-    /// Returns how many attempts were made.
-    #[must_use]
-    pub const fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
-    /// Returns why a failure was not sent again; none when the last attempt succeeded.
-    #[must_use]
-    pub const fn not_resent(&self) -> Option<NotResent> {
-        self.not_resent
-    }
-
-    /// Tells whether the request may have taken effect although it failed, and could not safely be sent again.
-    #[must_use]
-    pub const fn is_indeterminate(&self) -> bool {
-        self.indeterminate
-    }
-}
+use mamparo_core::{Ending, Plain, ResponseHead};
 
 /// What a retry does with an answer of its protocol.
 pub trait Answer<Res>: Send + Sync + 'static {

@@ -51,11 +51,11 @@ mod layer;
 mod service;
 mod state;
 
-pub use answer::{Answer, Ending};
+pub use answer::Answer;
 pub use config::{Nested, RetryBuilder, RetryPolicy};
-pub use error::RetryError;
 pub use future::RetryFuture;
 pub use layer::RetryLayer;
+pub use mamparo_core::{Ending, RetryError};
 pub use service::Retry;
 
 #[cfg(test)]
