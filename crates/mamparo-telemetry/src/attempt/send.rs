@@ -1,0 +1,141 @@
+//! What is known of a send: before it, and once its head is there.
+
+use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
+use mamparo_core::Dependency;
+use opentelemetry::KeyValue;
+
+use crate::http::{Server, full_url, known_method};
+use crate::metrics::Attributes;
+use crate::outcome::Outcome;
+use crate::semconv::{
+    DEPENDENCY, ERROR_TYPE, HTTP_REQUEST_METHOD, HTTP_REQUEST_METHOD_ORIGINAL,
+    HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE, METHOD_OTHER, NETWORK_PROTOCOL_VERSION,
+    SERVER_ADDRESS, SERVER_PORT, URL_FULL,
+};
+
+/// As many attributes as a span of ours gets, from its start to its end.
+const SPAN_ATTRIBUTES: usize = 10;
+
+/// A request, before it is sent.
+#[derive(Debug)]
+pub(super) struct Sending<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    dependency: Dependency,
+    resend_count: u32,
+}
+
+/// What a measurement says of its request.
+#[derive(Debug)]
+pub(super) struct Sent {
+    method: &'static str,
+    server: Option<Server>,
+}
+
+/// What the head says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    pub(super) status: StatusCode,
+    pub(super) version: Version,
+}
+
+impl<'a> Sending<'a> {
+    pub(super) fn new<A>(
+        request: &'a Request<A>,
+        dependency: Dependency,
+        resend_count: u32,
+    ) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            dependency,
+            resend_count,
+        }
+    }
+
+    /// The span's name is the method alone: a path would be a name per item.
+    pub(super) fn span_name(&self) -> &'static str {
+        known_method(self.method).unwrap_or("HTTP")
+    }
+
+    pub(super) fn span_attributes(&self) -> Vec<KeyValue> {
+        let mut list = Vec::with_capacity(SPAN_ATTRIBUTES);
+        match known_method(self.method) {
+            Some(method) => list.push(KeyValue::new(HTTP_REQUEST_METHOD, method)),
+            None => {
+                let original = self.method.as_str().to_owned();
+                list.push(KeyValue::new(HTTP_REQUEST_METHOD, METHOD_OTHER));
+                list.push(KeyValue::new(HTTP_REQUEST_METHOD_ORIGINAL, original));
+            }
+        }
+        if let Some(server) = Server::of(self.uri, self.headers) {
+            list.push(KeyValue::new(SERVER_ADDRESS, server.address));
+            list.extend(
+                server
+                    .port
+                    .map(|port| KeyValue::new(SERVER_PORT, i64::from(port))),
+            );
+        }
+        list.push(KeyValue::new(URL_FULL, full_url(self.uri)));
+        if self.resend_count > 0 {
+            let count = i64::from(self.resend_count);
+            list.push(KeyValue::new(HTTP_REQUEST_RESEND_COUNT, count));
+        }
+        if self.dependency != Dependency::UNNAMED {
+            list.push(KeyValue::new(DEPENDENCY, self.dependency.as_str()));
+        }
+        list
+    }
+
+    pub(super) fn sent(&self) -> Sent {
+        Sent {
+            method: known_method(self.method).unwrap_or(METHOD_OTHER),
+            server: Server::of(self.uri, self.headers),
+        }
+    }
+}
+
+impl Sent {
+    pub(super) fn metric_attributes(
+        self,
+        answered: Option<Answered>,
+        outcome: &Outcome,
+    ) -> Attributes<6> {
+        let mut list = Attributes::new().with(HTTP_REQUEST_METHOD, self.method);
+        if let Some(server) = self.server {
+            list.push(SERVER_ADDRESS, server.address);
+            if let Some(port) = server.port {
+                list.push(SERVER_PORT, i64::from(port));
+            }
+        }
+        if let Some(error) = &outcome.error {
+            list.push(ERROR_TYPE, error.clone());
+        }
+        if let Some(answered) = answered {
+            list.push(HTTP_RESPONSE_STATUS_CODE, answered.status());
+            if let Some(version) = answered.version() {
+                list.push(NETWORK_PROTOCOL_VERSION, version);
+            }
+        }
+        list
+    }
+}
+
+impl Answered {
+    pub(super) fn status(self) -> i64 {
+        i64::from(self.status.as_u16())
+    }
+
+    /// The version as the conventions write it; none for one that they don't.
+    pub(super) fn version(self) -> Option<&'static str> {
+        Some(match self.version {
+            Version::HTTP_10 => "1.0",
+            Version::HTTP_11 => "1.1",
+            Version::HTTP_2 => "2",
+            Version::HTTP_3 => "3",
+            _ => return None,
+        })
+    }
+}

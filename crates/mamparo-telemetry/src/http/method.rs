@@ -1,0 +1,48 @@
+//! Which methods are known.
+
+use std::sync::LazyLock;
+
+/// The methods of RFC 9110 §9, PATCH (RFC 5789) and QUERY (RFC 10008).
+const STANDARD: [&str; 10] = [
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
+];
+
+/// Replaces the standard list as a whole when it is set; read once.
+const VARIABLE: &str = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS";
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| Known::of(std::env::var(VARIABLE).ok()));
+
+/// Returns the method if it is known, as a name that lives as long as the program.
+pub(crate) fn known_method(method: &http::Method) -> Option<&'static str> {
+    KNOWN.find(method.as_str())
+}
+
+/// The names are kept as they were given: methods are case-sensitive.
+#[derive(Debug)]
+pub(super) enum Known {
+    Standard,
+    Listed(Vec<String>),
+}
+
+impl Known {
+    pub(super) fn of(list: Option<String>) -> Self {
+        let Some(list) = list.filter(|list| !list.trim().is_empty()) else {
+            return Self::Standard;
+        };
+        let names = list
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
+        Self::Listed(names.map(str::to_owned).collect())
+    }
+
+    pub(super) fn find(&self, method: &str) -> Option<&str> {
+        match self {
+            Self::Standard => STANDARD.into_iter().find(|name| *name == method),
+            Self::Listed(names) => names
+                .iter()
+                .map(String::as_str)
+                .find(|name| *name == method),
+        }
+    }
+}

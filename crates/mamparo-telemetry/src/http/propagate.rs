@@ -1,0 +1,147 @@
+//! The span's identity, written into the request's headers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mamparo_core::clock::Instant;
+use opentelemetry::propagation::{Injector, TextMapPropagator};
+use opentelemetry::trace::{SpanContext, TraceContextExt, TraceFlags};
+use opentelemetry::{Context, global};
+
+use crate::source::{Pulse, Started};
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// The flags that W3C Trace Context defines: sampled, and random trace id. Others are not passed on.
+const DEFINED: TraceFlags = TraceFlags::new(0x03);
+
+/// How a span's identity is written.
+#[derive(Clone)]
+pub(crate) enum Propagation {
+    /// With the global propagator if one was set that does more than W3C Trace Context, else by ourselves.
+    Global(Global),
+    Given(Arc<dyn TextMapPropagator + Send + Sync>),
+}
+
+/// Remembers what kind the global propagator is, so that its lock is not taken at every call.
+#[derive(Debug)]
+pub(crate) struct Global {
+    pulse: Pulse,
+    does_more: AtomicBool,
+}
+
+impl Propagation {
+    pub(crate) fn global() -> Self {
+        Self::Global(Global {
+            pulse: Pulse::new(),
+            does_more: AtomicBool::new(false),
+        })
+    }
+
+    /// Writes the identity; what the request carried in those fields is replaced.
+    pub(crate) fn inject(&self, now: Instant, span: &Started, headers: &mut HeaderMap) {
+        match self {
+            Self::Given(propagator) => inject_with(&**propagator, span, headers),
+            Self::Global(global) if global.does_more(now) => {
+                global::get_text_map_propagator(|propagator| {
+                    inject_with(propagator, span, headers);
+                });
+            }
+            Self::Global(_) => span.with_identity(|identity| write_w3c(identity, headers)),
+        }
+    }
+}
+
+impl Global {
+    fn does_more(&self, now: Instant) -> bool {
+        if self.pulse.is_due(now) {
+            let does_more = global::get_text_map_propagator(|propagator| {
+                let mut fields = propagator.fields();
+                fields.any(|field| TRACEPARENT != field && TRACESTATE != field)
+            });
+            self.does_more.store(does_more, Ordering::Relaxed);
+        }
+        self.does_more.load(Ordering::Relaxed)
+    }
+}
+
+impl Clone for Global {
+    fn clone(&self) -> Self {
+        Self {
+            pulse: self.pulse.clone(),
+            does_more: AtomicBool::new(self.does_more.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+fn inject_with(propagator: &dyn TextMapPropagator, span: &Started, headers: &mut HeaderMap) {
+    for field in propagator.fields() {
+        headers.remove(field);
+    }
+    let mut headers = Headers(headers);
+    match span.context() {
+        Some(context) => propagator.inject_context(context, &mut headers),
+        None => {
+            let context = span.with_identity(|identity| {
+                Context::map_current(|current| current.with_remote_span_context(identity.clone()))
+            });
+            propagator.inject_context(&context, &mut headers);
+        }
+    }
+}
+
+/// Headers as a propagator sees them. Replaces, and writes nothing that is empty (W3C Trace Context §3.3.1.4).
+struct Headers<'a>(&'a mut HeaderMap);
+
+impl Injector for Headers<'_> {
+    fn set(&mut self, key: &str, value: String) {
+        let name = HeaderName::from_bytes(key.as_bytes());
+        let value = HeaderValue::try_from(value).ok();
+        if let (Ok(name), Some(value)) = (name, value.filter(|value| !value.is_empty())) {
+            self.0.insert(name, value);
+        }
+    }
+}
+
+/// Writes `traceparent` and `tracestate` (W3C Trace Context level 2, §3.2 and §3.3).
+fn write_w3c(identity: &SpanContext, headers: &mut HeaderMap) {
+    let state = identity.trace_state().header();
+    match HeaderValue::try_from(state) {
+        Ok(state) if !state.is_empty() => headers.insert(TRACESTATE, state),
+        // What the request carried belongs to the traceparent that is replaced here.
+        _ => headers.remove(TRACESTATE),
+    };
+    if let Ok(value) = HeaderValue::from_bytes(&traceparent(identity)) {
+        headers.insert(TRACEPARENT, value);
+    }
+}
+
+/// `00-{trace id}-{span id}-{flags}`, lower-case hexadecimal.
+pub(super) fn traceparent(identity: &SpanContext) -> [u8; 55] {
+    let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
+    write_hex(&mut text[3..35], &identity.trace_id().to_bytes());
+    write_hex(&mut text[36..52], &identity.span_id().to_bytes());
+    let flags = identity.trace_flags() & DEFINED;
+    write_hex(&mut text[53..55], &[flags.to_u8()]);
+    text
+}
+
+fn write_hex(text: &mut [u8], bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 0x0f)];
+    }
+}
+
+impl fmt::Debug for Propagation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Global(_) => f.write_str("Global"),
+            Self::Given(propagator) => f.debug_tuple("Given").field(propagator).finish(),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+use http::Uri;
+use http::header::{HOST, HeaderMap};
+use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+
+use super::method::Known;
+use super::propagate::traceparent;
+use super::*;
+
+fn redacted(url: &str) -> String {
+    full_url(&url.parse().unwrap())
+}
+
+/// OT-10.
+#[test]
+fn user_and_password_never_leave() {
+    for url in ["https://me:secret@host/a", "https://me@host/a"] {
+        assert_eq!(redacted(url), "https://REDACTED:REDACTED@host/a");
+    }
+}
+
+/// OT-10.
+#[test]
+fn the_values_of_secret_query_keys_never_leave() {
+    for key in [
+        "X-Amz-Signature",
+        "X-Amz-Credential",
+        "X-Amz-Security-Token",
+        "AWSAccessKeyId",
+        "Signature",
+        "sig",
+        "X-Goog-Signature",
+    ] {
+        let url = redacted(&format!("http://h/p?a=1&{key}=s3cr=et&b=2"));
+        assert_eq!(url, format!("http://h/p?a=1&{key}=REDACTED&b=2"));
+    }
+}
+
+/// OT-10: the keys are case-sensitive.
+#[test]
+fn what_only_looks_like_a_secret_key_stays() {
+    for url in [
+        "http://h/p?SIG=1",
+        "http://h/p?signature=1&sig",
+        "http://h/p?a=sig&sigma=2",
+        "http://h/p?",
+        "http://h:81/",
+        "/only/a/path?q",
+    ] {
+        assert_eq!(redacted(url), url);
+    }
+}
+
+/// OT-05.
+#[test]
+fn host_and_port_come_from_the_address_and_its_scheme() {
+    let server = |url: &str| {
+        let server = Server::of(&url.parse().unwrap(), &HeaderMap::new()).unwrap();
+        (server.address.to_string(), server.port)
+    };
+    assert_eq!(server("http://a/"), ("a".into(), Some(80)));
+    assert_eq!(server("https://a/"), ("a".into(), Some(443)));
+    assert_eq!(server("https://u:p@a:8443/"), ("a".into(), Some(8443)));
+    assert_eq!(server("http://[::1]:81/"), ("::1".into(), Some(81)));
+    assert_eq!(server("amqp://a/"), ("a".into(), None));
+}
+
+#[test]
+fn without_an_address_the_host_header_says_where() {
+    let mut headers = HeaderMap::new();
+    let path = Uri::from_static("/p");
+    assert_eq!(Server::of(&path, &headers), None);
+    headers.insert(HOST, "b:82".parse().unwrap());
+    let server = Server::of(&path, &headers).unwrap();
+    assert_eq!((&*server.address, server.port), ("b", Some(82)));
+    headers.insert(HOST, "not a host".parse().unwrap());
+    assert_eq!(Server::of(&path, &headers), None);
+}
+
+/// OT-09: the list replaces the standard one as a whole, and is case-sensitive.
+#[test]
+fn a_list_of_known_methods_replaces_the_standard_one() {
+    let listed = Known::of(Some(" GET , PURGE,,".into()));
+    assert_eq!(listed.find("PURGE"), Some("PURGE"));
+    assert_eq!((listed.find("POST"), listed.find("get")), (None, None));
+    let standard = Known::of(Some("  ".into()));
+    assert_eq!(standard.find("QUERY"), Some("QUERY"));
+    assert_eq!(standard.find("PURGE"), None);
+}
+
+#[test]
+fn a_traceparent_is_what_the_standard_says() {
+    let identity = SpanContext::new(
+        TraceId::from(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c),
+        SpanId::from(0x00f0_67aa_0ba9_02b7),
+        TraceFlags::new(0xff),
+        false,
+        TraceState::NONE,
+    );
+    let text = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-03";
+    assert_eq!(traceparent(&identity), *text.as_bytes());
+}

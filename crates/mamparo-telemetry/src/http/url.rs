@@ -1,0 +1,56 @@
+//! The whole address, without its secrets.
+
+use http::Uri;
+
+/// Query keys whose values are secrets (signed URLs of the large clouds); case-sensitive, as the conventions say.
+const SECRET_KEYS: [&str; 7] = [
+    "X-Amz-Signature",
+    "X-Amz-Credential",
+    "X-Amz-Security-Token",
+    "AWSAccessKeyId",
+    "Signature",
+    "sig",
+    "X-Goog-Signature",
+];
+
+const REDACTED: &str = "REDACTED";
+
+/// Returns the address with user, password and the values of secret query keys replaced.
+pub(crate) fn full_url(uri: &Uri) -> String {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let query = uri.query().unwrap_or_default();
+    let scheme = uri.scheme_str().unwrap_or_default();
+    // Enough for an address without secrets: "://" and "?" besides.
+    let mut url =
+        String::with_capacity(scheme.len() + authority.len() + uri.path().len() + query.len() + 4);
+    if !scheme.is_empty() {
+        url.push_str(scheme);
+        url.push_str("://");
+    }
+    match authority.rsplit_once('@') {
+        Some((_, host)) => {
+            url.push_str("REDACTED:REDACTED@");
+            url.push_str(host);
+        }
+        None => url.push_str(authority),
+    }
+    url.push_str(uri.path());
+    if uri.query().is_some() {
+        push_query(&mut url, query);
+    }
+    url
+}
+
+fn push_query(url: &mut String, query: &str) {
+    for (at, pair) in query.split('&').enumerate() {
+        url.push(if at == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((key, _)) if SECRET_KEYS.contains(&key) => {
+                url.push_str(key);
+                url.push('=');
+                url.push_str(REDACTED);
+            }
+            _ => url.push_str(pair),
+        }
+    }
+}

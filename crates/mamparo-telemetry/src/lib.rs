@@ -1,0 +1,29 @@
+//! Spans of operations and attempts, metrics and structured logs, through the OpenTelemetry API alone.
+//!
+//! | part | turns | into |
+//! |---|---|---|
+//! | [`OperationLayer`] | one call, as its caller sees it | one `INTERNAL` span, operations by outcome |
+//! | [`AttemptLayer`] | one physical send over HTTP | one `CLIENT` span, `http.client.request.duration`, a `traceparent` of its own |
+//! | [`Metrics`] | what the other layers report | metrics, and events on the operation's span |
+//! | [`TracingObserver`] | what the other layers report | `tracing` records |
+//!
+//! No SDK is forced on a user. Providers are passed in, or the global ones are asked for at first use; one that
+//! is still a no-op is never kept. Without a provider nothing is allocated.
+//!
+//! Names follow OpenTelemetry's semantic conventions 1.45.0; our own begin with `mamparo.`.
+
+pub mod attempt;
+mod http;
+mod log;
+pub mod metrics;
+pub mod operation;
+mod outcome;
+pub mod semconv;
+mod source;
+#[cfg(test)]
+mod testing;
+
+pub use attempt::AttemptLayer;
+
+pub use operation::OperationLayer;
+pub use source::RECHECK;

@@ -1,0 +1,56 @@
+//! The catalog's metrics, made with a meter.
+
+use opentelemetry::metrics::{Counter, Histogram, Meter};
+
+use super::catalog::{self, Metric};
+use crate::semconv::DURATION_BOUNDARIES;
+
+#[derive(Debug)]
+pub(crate) struct Instruments {
+    pub(crate) operations: Counter<u64>,
+    pub(crate) operation_duration: Histogram<f64>,
+    pub(crate) resent_operations: Counter<u64>,
+    pub(crate) recovered_operations: Counter<u64>,
+    pub(crate) attempts: Counter<u64>,
+    pub(crate) request_duration: Histogram<f64>,
+    pub(crate) resends: Counter<u64>,
+    pub(crate) refused_resends: Counter<u64>,
+    pub(crate) rejections: Counter<u64>,
+    pub(crate) late_work: Histogram<f64>,
+    pub(crate) doubted_deadlines: Counter<u64>,
+    pub(crate) nested_retries: Counter<u64>,
+}
+
+impl Instruments {
+    pub(crate) fn new(meter: &Meter) -> Self {
+        let counter = |metric: Metric| {
+            let counter = meter.u64_counter(metric.name);
+            counter
+                .with_unit(metric.unit)
+                .with_description(metric.says)
+                .build()
+        };
+        let duration = |metric: Metric| {
+            let histogram = meter.f64_histogram(metric.name);
+            histogram
+                .with_unit(metric.unit)
+                .with_description(metric.says)
+                .with_boundaries(DURATION_BOUNDARIES.to_vec())
+                .build()
+        };
+        Self {
+            operations: counter(catalog::OPERATIONS),
+            operation_duration: duration(catalog::OPERATION_DURATION),
+            resent_operations: counter(catalog::RESENT_OPERATIONS),
+            recovered_operations: counter(catalog::RECOVERED_OPERATIONS),
+            attempts: counter(catalog::ATTEMPTS),
+            request_duration: duration(catalog::REQUEST_DURATION),
+            resends: counter(catalog::RESENDS),
+            refused_resends: counter(catalog::REFUSED_RESENDS),
+            rejections: counter(catalog::REJECTIONS),
+            late_work: duration(catalog::LATE_WORK),
+            doubted_deadlines: counter(catalog::DOUBTED_DEADLINES),
+            nested_retries: counter(catalog::NESTED_RETRIES),
+        }
+    }
+}

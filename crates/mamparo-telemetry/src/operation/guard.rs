@@ -1,0 +1,137 @@
+//! One operation that has begun and not yet ended.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use mamparo_core::clock::Instant;
+use mamparo_core::{BoxError, CallContext, Dependency, LayerKind, Settle, Verdict, clock};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::SpanKind;
+
+use super::layer::Shared;
+use crate::metrics::{Attributes, Instruments};
+use crate::outcome::Outcome;
+use crate::semconv::{DEPENDENCY, ERROR_TYPE, OPERATION_ATTEMPTS, OPERATION_ID, OPERATION_OUTCOME};
+use crate::source::{Started, within};
+
+/// Holds an operation open until its answer is over; dropped before that, the operation was cancelled.
+#[derive(Debug)]
+pub struct OperationGuard {
+    context: CallContext,
+    began: Instant,
+    span: Option<Started>,
+    instruments: Option<Arc<Instruments>>,
+    ended: bool,
+}
+
+impl OperationGuard {
+    pub(super) fn begin<P>(shared: &Shared<P>) -> Self {
+        let now = clock::now();
+        let context = CallContext::join(LayerKind::Operation, shared.dependency).started_at(now);
+        let describe = || {
+            let mut attributes = Vec::with_capacity(ATTRIBUTES);
+            attributes.push(KeyValue::new(DEPENDENCY, shared.dependency.as_str()));
+            let id = context.operation().map(|id| id.to_string());
+            attributes.extend(id.map(|id| KeyValue::new(OPERATION_ID, id)));
+            attributes
+        };
+        Self {
+            context,
+            began: now,
+            span: shared
+                .spans
+                .start(now, shared.span_name, SpanKind::Internal, describe),
+            instruments: shared.meters.find(now).cloned(),
+            ended: false,
+        }
+    }
+
+    /// Makes the operation and its span current while `f` runs.
+    #[inline]
+    pub(super) fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        let span = self.span.as_ref().and_then(Started::context);
+        self.context.enter(|| within(span, f))
+    }
+
+    pub(super) fn fail(&mut self, verdict: Verdict, error: &BoxError) {
+        self.end(&Outcome::error(verdict, error));
+    }
+
+    fn end(&mut self, outcome: &Outcome) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let recorded = self.span.as_ref().and_then(Started::recorded);
+        if recorded.is_none() && self.instruments.is_none() {
+            return;
+        }
+        let elapsed = clock::now().saturating_duration_since(self.began);
+        if let Some(instruments) = &self.instruments {
+            self.count(instruments, outcome, elapsed);
+        }
+        if let Some(span) = recorded {
+            let attempts = i64::from(self.context.sends());
+            span.set(KeyValue::new(OPERATION_ATTEMPTS, attempts));
+            span.set(KeyValue::new(OPERATION_OUTCOME, outcome.name));
+            let error = outcome.error.clone();
+            span.end(elapsed, error.map(|error| KeyValue::new(ERROR_TYPE, error)));
+        }
+    }
+
+    fn count(&self, instruments: &Instruments, outcome: &Outcome, elapsed: Duration) {
+        let attributes = Attributes::<2>::new()
+            .with(DEPENDENCY, self.context.dependency().as_str())
+            .with(OPERATION_OUTCOME, outcome.name);
+        let by_outcome = attributes.as_slice();
+        instruments.operations.add(1, by_outcome);
+        let seconds = elapsed.as_secs_f64();
+        instruments.operation_duration.record(seconds, by_outcome);
+        if self.was_resent() {
+            let by_dependency = &by_outcome[..1];
+            instruments.resent_operations.add(1, by_dependency);
+            if outcome.is_success() {
+                instruments.recovered_operations.add(1, by_dependency);
+            }
+        }
+    }
+
+    /// Sends are counted right before an HTTP transport only; elsewhere the retry's own word is enough.
+    fn was_resent(&self) -> bool {
+        self.context.sends() > 1 || self.context.has_resent_inside()
+    }
+}
+
+/// Dependency, id, attempts, outcome, type of error.
+const ATTRIBUTES: usize = 5;
+
+impl Settle for OperationGuard {
+    fn settle(&mut self, verdict: Verdict) {
+        self.end(&Outcome::answer(verdict, None));
+    }
+
+    fn around<R>(&mut self, poll: impl FnOnce() -> R) -> R {
+        self.enter(poll)
+    }
+}
+
+impl Drop for OperationGuard {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(&Outcome::dropped(self.context.deadline()));
+        }
+    }
+}
+
+/// Returns the name of a dependency's operation spans. Dependencies are bounded in number, so these are too.
+pub(super) fn span_name(dependency: Dependency) -> &'static str {
+    static NAMES: LazyLock<Mutex<HashMap<Dependency, &'static str>>> =
+        LazyLock::new(Mutex::default);
+    if dependency == Dependency::UNNAMED {
+        return "mamparo.operation";
+    }
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names
+        .entry(dependency)
+        .or_insert_with(|| Box::leak(format!("mamparo.operation {dependency}").into_boxed_str()))
+}

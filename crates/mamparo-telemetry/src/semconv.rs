@@ -1,0 +1,69 @@
+//! The names that we write: OpenTelemetry's semantic conventions 1.45.0, and our own under `mamparo.`.
+
+/// The conventions that all names here follow.
+pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.45.0";
+
+/// The instrumentation scope of every span and metric of ours.
+pub const SCOPE: &str = "mamparo";
+
+/// What kind of error ended it; absent when none did.
+pub const ERROR_TYPE: &str = "error.type";
+
+/// The one value of `error.type` that the conventions fix: an error of no known kind.
+pub const ERROR_TYPE_OTHER: &str = "_OTHER";
+
+/// The request's method, [`METHOD_OTHER`] for one that is not known.
+pub const HTTP_REQUEST_METHOD: &str = "http.request.method";
+
+/// The method as it was sent, where `http.request.method` is not that.
+pub const HTTP_REQUEST_METHOD_ORIGINAL: &str = "http.request.method_original";
+
+/// Stands for a method that is not known.
+pub const METHOD_OTHER: &str = "_OTHER";
+
+/// Which resend of its operation an attempt is: 1, 2, …, and absent on the first send.
+pub const HTTP_REQUEST_RESEND_COUNT: &str = "http.request.resend_count";
+
+/// The answer's status.
+pub const HTTP_RESPONSE_STATUS_CODE: &str = "http.response.status_code";
+
+/// The protocol's version: `1.0`, `1.1`, `2` or `3`.
+pub const NETWORK_PROTOCOL_VERSION: &str = "network.protocol.version";
+
+/// The host that is called.
+pub const SERVER_ADDRESS: &str = "server.address";
+
+/// The port that is called.
+pub const SERVER_PORT: &str = "server.port";
+
+/// The address that is called, without secrets.
+pub const URL_FULL: &str = "url.full";
+
+/// How long one physical send takes, in seconds.
+pub const HTTP_CLIENT_REQUEST_DURATION: &str = "http.client.request.duration";
+
+/// Where the buckets of every duration end, in seconds.
+pub const DURATION_BOUNDARIES: [f64; 14] = [
+    0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+];
+
+/// The dependency that is called.
+pub const DEPENDENCY: &str = "mamparo.dependency";
+
+/// The operation's id, 16 hexadecimal digits.
+pub const OPERATION_ID: &str = "mamparo.operation.id";
+
+/// How many physical sends the operation made.
+pub const OPERATION_ATTEMPTS: &str = "mamparo.operation.attempts";
+
+/// How the operation ended.
+pub const OPERATION_OUTCOME: &str = "mamparo.operation.outcome";
+
+/// What one attempt's result means.
+pub const ATTEMPT_VERDICT: &str = "mamparo.attempt.verdict";
+
+/// Why something was done or refused.
+pub const REASON: &str = "mamparo.reason";
+
+/// Whether the dependency may have seen what was rejected.
+pub const SENT: &str = "mamparo.sent";

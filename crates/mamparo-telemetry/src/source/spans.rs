@@ -1,0 +1,222 @@
+//! Starting spans.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use mamparo_core::clock::{Instant, SystemClock, WallClock};
+use opentelemetry::trace::{
+    SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceFlags, Tracer, TracerProvider,
+};
+use opentelemetry::{Context, KeyValue, global};
+
+use super::Pulse;
+use super::scope::scope;
+
+/// The flag by which a trace id says that it is random (W3C Trace Context level 2, §3.2.2.5.2).
+const RANDOM: TraceFlags = TraceFlags::new(0x02);
+
+/// Starts spans, with a tracer that was passed in or found.
+#[derive(Clone)]
+pub(crate) struct Spans {
+    tracer: OnceLock<Arc<dyn Starts>>,
+    pulse: Pulse,
+}
+
+/// A span that was started.
+#[derive(Debug)]
+pub(crate) enum Started {
+    /// It records.
+    Recording(Recorded),
+    /// It does not, but what we send carries its identity.
+    Unsampled {
+        identity: SpanContext,
+        /// Current inside, where otherwise nothing would say that this trace is not sampled.
+        context: Option<Context>,
+    },
+}
+
+/// A span that records, current in its context.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    context: Context,
+    began: SystemTime,
+}
+
+impl Spans {
+    /// Asks for the global provider at first use, and again until there is one.
+    pub(crate) fn global() -> Self {
+        Self {
+            tracer: OnceLock::new(),
+            pulse: Pulse::new(),
+        }
+    }
+
+    pub(crate) fn given<T>(provider: &impl TracerProvider<Tracer = T>) -> Self
+    where
+        T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
+    {
+        let tracer: Arc<dyn Starts> = Arc::new(provider.tracer_with_scope(scope()));
+        Self {
+            tracer: OnceLock::from(tracer),
+            pulse: Pulse::new(),
+        }
+    }
+
+    /// Starts a span below the current one; none without a provider, or where telemetry is suppressed.
+    ///
+    /// Below a span that is not sampled, `describe` is not called unless the sampler records all the same.
+    pub(crate) fn start(
+        &self,
+        now: Instant,
+        name: &'static str,
+        kind: SpanKind,
+        describe: impl Fn() -> Vec<KeyValue>,
+    ) -> Option<Started> {
+        let known = self.tracer.get();
+        if known.is_none() && !self.pulse.is_due(now) {
+            return None;
+        }
+        let found = known
+            .is_none()
+            .then(|| Arc::new(global::tracer_with_scope(scope())) as Arc<dyn Starts>);
+        let tracer = known.or(found.as_ref())?;
+        let mut builder = SpanBuilder::from_name(name);
+        builder.span_kind = Some(kind);
+        let started = Context::map_current(|parent| start(&**tracer, builder, parent, describe));
+        if let (Some(_), Some(found)) = (&started, found) {
+            // It gave a span, so it is real; whoever was first has set it.
+            self.tracer.get_or_init(|| found);
+        }
+        started
+    }
+}
+
+fn start(
+    tracer: &dyn Starts,
+    mut builder: SpanBuilder,
+    parent: &Context,
+    describe: impl Fn() -> Vec<KeyValue>,
+) -> Option<Started> {
+    if parent.is_telemetry_suppressed() {
+        return None;
+    }
+    let span = parent.span();
+    let above = span.span_context();
+    let bare = above.is_valid() && !above.is_sampled();
+    builder.attributes = (!bare).then(&describe);
+    let began = SystemClock.now();
+    builder.start_time = Some(began);
+    match tracer.start(builder, parent) {
+        Begun::Recording(context) => {
+            if bare {
+                context.span().set_attributes(describe());
+            }
+            Some(Started::Recording(Recorded { context, began }))
+        }
+        // The no-op tracer hands out the span that it found above, or an invalid one.
+        Begun::Unsampled(own) if !own.is_valid() || own.span_id() == above.span_id() => None,
+        Begun::Unsampled(own) => {
+            let identity = keep_random(own, above);
+            let context =
+                (!above.is_valid()).then(|| parent.with_remote_span_context(identity.clone()));
+            Some(Started::Unsampled { identity, context })
+        }
+    }
+}
+
+/// The flag belongs to the trace id: whoever passes the id on must not clear it.
+fn keep_random(own: SpanContext, above: &SpanContext) -> SpanContext {
+    let lost = above.trace_flags() & RANDOM;
+    if own.trace_id() != above.trace_id() || own.trace_flags() & lost == lost {
+        return own;
+    }
+    SpanContext::new(
+        own.trace_id(),
+        own.span_id(),
+        own.trace_flags() | lost,
+        own.is_remote(),
+        own.trace_state().clone(),
+    )
+}
+
+impl Started {
+    /// Calls `f` with what the request must carry.
+    pub(crate) fn with_identity<R>(&self, f: impl FnOnce(&SpanContext) -> R) -> R {
+        match self {
+            Self::Recording(recorded) => f(recorded.context.span().span_context()),
+            Self::Unsampled { identity, .. } => f(identity),
+        }
+    }
+
+    /// Returns the context that must be current inside, if it is another than outside.
+    pub(crate) fn context(&self) -> Option<&Context> {
+        match self {
+            Self::Recording(recorded) => Some(&recorded.context),
+            Self::Unsampled { context, .. } => context.as_ref(),
+        }
+    }
+
+    pub(crate) fn recorded(&self) -> Option<&Recorded> {
+        match self {
+            Self::Recording(recorded) => Some(recorded),
+            Self::Unsampled { .. } => None,
+        }
+    }
+}
+
+impl Recorded {
+    pub(crate) fn set(&self, attribute: KeyValue) {
+        self.context.span().set_attribute(attribute);
+    }
+
+    /// Ends the span, as long after its start as was measured on the monotonic clock.
+    pub(crate) fn end(&self, elapsed: Duration, error: Option<KeyValue>) {
+        let span = self.context.span();
+        if let Some(error) = error {
+            span.set_attribute(error);
+            span.set_status(Status::error(""));
+        }
+        span.end_with_timestamp(self.began + elapsed);
+    }
+}
+
+/// Makes a context current while `f` runs.
+#[inline]
+pub(crate) fn within<R>(context: Option<&Context>, f: impl FnOnce() -> R) -> R {
+    let _attached = context.map(|context| context.clone().attach());
+    f()
+}
+
+/// A tracer, whatever its type of span. What does not record is never boxed.
+trait Starts: Send + Sync {
+    fn start(&self, builder: SpanBuilder, parent: &Context) -> Begun;
+}
+
+enum Begun {
+    Recording(Context),
+    Unsampled(SpanContext),
+}
+
+impl<T> Starts for T
+where
+    T: Tracer<Span: Send + Sync + 'static> + Send + Sync,
+{
+    fn start(&self, builder: SpanBuilder, parent: &Context) -> Begun {
+        use opentelemetry::trace::Span;
+        let span = self.build_with_context(builder, parent);
+        if span.is_recording() {
+            Begun::Recording(parent.with_span(span))
+        } else {
+            Begun::Unsampled(span.span_context().clone())
+        }
+    }
+}
+
+impl fmt::Debug for Spans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spans")
+            .field("found", &self.tracer.get().is_some())
+            .finish_non_exhaustive()
+    }
+}
