@@ -14,7 +14,7 @@
 
 pub mod attempt;
 mod http;
-mod log;
+pub mod log;
 pub mod metrics;
 pub mod operation;
 mod outcome;
@@ -25,5 +25,7 @@ mod testing;
 
 pub use attempt::AttemptLayer;
 
+pub use log::TracingObserver;
+pub use metrics::Metrics;
 pub use operation::OperationLayer;
 pub use source::RECHECK;

@@ -47,7 +47,7 @@ impl AttemptGuard {
             .start(now, sending.span_name(), SpanKind::Client, || {
                 sending.span_attributes()
             });
-        let instruments = shared.meters.find(now);
+        let instruments = shared.meters.find(|| now);
         let measure = instruments
             .filter(|_| !Context::is_current_telemetry_suppressed())
             .map(|instruments| Measure {

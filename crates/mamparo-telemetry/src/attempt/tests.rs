@@ -211,20 +211,18 @@ async fn what_the_classifier_calls_a_success_is_none_of_an_error() {
     assert_eq!(kept.only().status, Status::Unset);
 }
 
-fn dropped_after(limits: CallContext, wait: Duration) -> impl Future<Output = Kept> {
-    async move {
-        let kept = Kept::all();
-        let service = layer(&kept).layer(transport([Step::hang()]));
-        let mut context = limits;
-        let mut call = Box::pin(service.oneshot(get(URL)));
-        let polled = std::future::poll_fn(|cx| {
-            std::task::Poll::Ready(context.enter(|| call.as_mut().poll(cx)).is_pending())
-        });
-        assert!(polled.await);
-        tokio::time::advance(wait).await;
-        drop(call);
-        kept
-    }
+async fn dropped_after(limits: CallContext, wait: Duration) -> Kept {
+    let kept = Kept::all();
+    let service = layer(&kept).layer(transport([Step::hang()]));
+    let mut context = limits;
+    let mut call = Box::pin(service.oneshot(get(URL)));
+    let polled = std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(context.enter(|| call.as_mut().poll(cx)).is_pending())
+    });
+    assert!(polled.await);
+    tokio::time::advance(wait).await;
+    drop(call);
+    kept
 }
 
 /// ES-07: the limit of one attempt.

@@ -167,6 +167,22 @@ pub(super) const NESTED_RETRIES: Metric = counter(
     "Operations with a retry inside another retry",
 );
 
+pub(super) const BUDGET_CONSUMED: Metric = metric(
+    "mamparo.budget.consumed",
+    Kind::ObservableCounter,
+    "{resend}",
+    &[DEPENDENCY],
+    "Resends that the budget paid for",
+);
+
+pub(super) const BUDGET_ALLOWED: Metric = metric(
+    "mamparo.budget.allowed",
+    Kind::ObservableCounter,
+    "{resend}",
+    &[DEPENDENCY],
+    "Resends that the budget would have paid for",
+);
+
 /// Every metric that we write, in the order of the table in `docs/metrics.md`.
 pub const CATALOG: &[Metric] = &[
     OPERATIONS,
@@ -177,6 +193,8 @@ pub const CATALOG: &[Metric] = &[
     REQUEST_DURATION,
     RESENDS,
     REFUSED_RESENDS,
+    BUDGET_CONSUMED,
+    BUDGET_ALLOWED,
     REJECTIONS,
     LATE_WORK,
     DOUBTED_DEADLINES,

@@ -7,6 +7,7 @@ use crate::semconv::DURATION_BOUNDARIES;
 
 #[derive(Debug)]
 pub(crate) struct Instruments {
+    meter: Meter,
     pub(crate) operations: Counter<u64>,
     pub(crate) operation_duration: Histogram<f64>,
     pub(crate) resent_operations: Counter<u64>,
@@ -51,6 +52,12 @@ impl Instruments {
             late_work: duration(catalog::LATE_WORK),
             doubted_deadlines: counter(catalog::DOUBTED_DEADLINES),
             nested_retries: counter(catalog::NESTED_RETRIES),
+            meter: meter.clone(),
         }
+    }
+
+    /// Returns the meter that they were made with.
+    pub(super) const fn meter(&self) -> &Meter {
+        &self.meter
     }
 }

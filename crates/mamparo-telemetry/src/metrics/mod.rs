@@ -5,12 +5,40 @@
 //! [`AttemptLayer`](crate::AttemptLayer), with the instruments of the same [`CATALOG`]. `docs/metrics.md` has the
 //! table, and how amplification, recovery and use of the budget follow from it.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use mamparo_core::{CallContext, Event, Kind, Observer, What};
+//! use mamparo_telemetry::Metrics;
+//! use std::time::Duration;
+//!
+//! // With the global meter provider, as soon as one is installed.
+//! let observer: Arc<dyn Observer> = Arc::new(Metrics::new());
+//!
+//! // A layer that was given it reports, for example, that it will send again.
+//! let what = What::ResendScheduled {
+//!     next: 2,
+//!     reason: Kind::Unavailable,
+//!     wait: Duration::from_millis(80),
+//!     hinted: false,
+//!     remaining: None,
+//! };
+//! Event::report(Some(&observer), &CallContext::EMPTY, what);
+//! ```
+//!
 //! Operations and attempts are never in one series. No metric carries a URL, an id or a key.
 
 mod attributes;
+mod budgets;
 mod catalog;
 mod instruments;
+mod observer;
 
 pub(crate) use attributes::Attributes;
+pub use budgets::MAX_BUDGETS;
 pub use catalog::{CATALOG, Kind, Metric};
 pub(crate) use instruments::Instruments;
+pub use observer::Metrics;
+
+#[cfg(test)]
+mod tests;

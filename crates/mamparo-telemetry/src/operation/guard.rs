@@ -42,7 +42,7 @@ impl OperationGuard {
             span: shared
                 .spans
                 .start(now, shared.span_name, SpanKind::Internal, describe),
-            instruments: shared.meters.find(now).cloned(),
+            instruments: shared.meters.find(|| now).cloned(),
             ended: false,
         }
     }

@@ -34,9 +34,9 @@ impl Meters {
         }
     }
 
-    pub(crate) fn find(&self, now: Instant) -> Option<&Arc<Instruments>> {
+    pub(crate) fn find(&self, now: impl FnOnce() -> Instant) -> Option<&Arc<Instruments>> {
         let found = self.instruments.get();
-        if found.is_some() || !self.pulse.is_due(now) {
+        if found.is_some() || !self.pulse.is_due(now()) {
             return found;
         }
         let provider = global::meter_provider();

@@ -1,0 +1,190 @@
+//! What a record says of an event.
+
+use std::fmt::{self, Display};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use mamparo_core::{
+    CallContext, Class, Dependency, OperationId, Reason, Rejection, Verdict, What, clock,
+};
+use tracing::Level;
+
+/// The fields of one record; what isn't known isn't written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
+    pub(super) message: &'static str,
+    pub(super) dependency: Option<&'static str>,
+    pub(super) operation_id: Option<OperationId>,
+    pub(super) idempotency_key_hash: Option<Hex>,
+    pub(super) attempt_number: Option<i64>,
+    pub(super) max_total_attempts: Option<i64>,
+    pub(super) outcome: Option<&'static str>,
+    pub(super) retry_reason: Option<&'static str>,
+    pub(super) retryable: Option<bool>,
+    pub(super) not_resent_reason: Option<&'static str>,
+    pub(super) backoff_ms: Option<i64>,
+    pub(super) remaining_deadline_ms: Option<i64>,
+    pub(super) attempt_timeout_ms: Option<i64>,
+    pub(super) elapsed_total_ms: Option<i64>,
+    pub(super) late_ms: Option<i64>,
+    pub(super) error: Option<&'a Rejection>,
+}
+
+/// 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hex(NonZeroU64);
+
+impl Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// Says how loud an event is. Of all that one failed operation reports, exactly one is a warning.
+pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
+    // A retry around this one, or around the layer that rejected, has the last word and says it itself.
+    let answered_further_out = context.is_inside_retry();
+    let inside_an_attempt = context.max_attempts() > 0;
+    match *what {
+        What::NotResent { verdict, .. } if verdict.blames_dependency() && !answered_further_out => {
+            Level::WARN
+        }
+        // Refused inside, and so no failure that could be sent again.
+        What::OperationEnded { verdict, .. }
+            if verdict.class() == Class::Ignored && !answered_further_out =>
+        {
+            Level::WARN
+        }
+        What::Rejected(rejection) if rejection.reason() == Reason::BodyIdle => Level::WARN,
+        What::Rejected(_) if !inside_an_attempt && !answered_further_out => Level::WARN,
+        What::MalformedDeadline { .. } => Level::WARN,
+        What::ResendScheduled { .. }
+        | What::DeadlineClamped { .. }
+        | What::SkewSuspected
+        | What::LateWork { .. }
+        | What::Nested { .. } => Level::INFO,
+        _ => Level::DEBUG,
+    }
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn of(context: &CallContext, what: &What<'a>) -> Self {
+        let record = Self::about(context);
+        match *what {
+            What::AttemptEnded { verdict } => record.judged("attempt ended", verdict),
+            What::ResendScheduled {
+                reason,
+                wait,
+                remaining,
+                ..
+            } => Self {
+                message: "resend scheduled",
+                retry_reason: Some(reason.as_str()),
+                retryable: Some(true),
+                backoff_ms: Some(millis(wait)),
+                remaining_deadline_ms: remaining.map(millis),
+                ..record
+            },
+            What::NotResent { verdict, reason } => Self {
+                retryable: Some(false),
+                not_resent_reason: Some(reason.as_str()),
+                ..record.judged("operation failed, not sent again", verdict)
+            },
+            What::OperationEnded {
+                verdict,
+                attempts,
+                elapsed,
+            } => Self {
+                attempt_number: Some(i64::from(attempts)),
+                elapsed_total_ms: Some(millis(elapsed)),
+                ..record.judged("operation ended", verdict)
+            },
+            What::Rejected(rejection) => record.rejected(rejection),
+            What::KeyAdded { hash } => Self {
+                message: "idempotency key added",
+                idempotency_key_hash: Some(Hex(hash)),
+                ..record
+            },
+            What::Nested { .. } => record.saying("retry inside another retry"),
+            What::MalformedDeadline { .. } => record.saying("malformed deadline header ignored"),
+            What::DeadlineClamped { granted, .. } => Self {
+                message: "deadline of the caller clamped",
+                remaining_deadline_ms: Some(millis(granted)),
+                ..record
+            },
+            What::SkewSuspected => record.saying("deadline of the caller not believed"),
+            What::LateWork { late } => Self {
+                message: "work went on after the deadline",
+                late_ms: Some(millis(late)),
+                ..record
+            },
+            _ => record.saying("something happened"),
+        }
+    }
+
+    /// What the context alone knows.
+    fn about(context: &CallContext) -> Self {
+        let now = clock::now();
+        let dependency = context.dependency();
+        let attempt_timeout = context.attempt_timeout();
+        let since = |started| now.saturating_duration_since(started);
+        Self {
+            message: "",
+            dependency: (dependency != Dependency::UNNAMED).then(|| dependency.as_str()),
+            operation_id: context.operation(),
+            idempotency_key_hash: context.key_hash().map(Hex),
+            attempt_number: at_least_one(context.attempt()),
+            max_total_attempts: at_least_one(context.max_attempts()),
+            outcome: None,
+            retry_reason: None,
+            retryable: None,
+            not_resent_reason: None,
+            backoff_ms: None,
+            remaining_deadline_ms: context.deadline().map(|d| millis(d.remaining(now))),
+            attempt_timeout_ms: (!attempt_timeout.is_zero()).then(|| millis(attempt_timeout)),
+            elapsed_total_ms: context.started().map(since).map(millis),
+            late_ms: None,
+            error: None,
+        }
+    }
+
+    fn saying(self, message: &'static str) -> Self {
+        Self { message, ..self }
+    }
+
+    fn judged(self, message: &'static str, verdict: Verdict) -> Self {
+        Self {
+            message,
+            outcome: Some(match verdict.class() {
+                Class::Ignored => "rejected",
+                _ => verdict.as_str(),
+            }),
+            ..self
+        }
+    }
+
+    fn rejected(self, rejection: &'a Rejection) -> Self {
+        Self {
+            message: if rejection.sent() {
+                "call cut"
+            } else {
+                "call refused"
+            },
+            dependency: Some(rejection.dependency())
+                .filter(|&dependency| dependency != Dependency::UNNAMED)
+                .map(Dependency::as_str)
+                .or(self.dependency),
+            outcome: Some(rejection.reason().as_str()),
+            error: Some(rejection),
+            ..self
+        }
+    }
+}
+
+fn at_least_one(count: u32) -> Option<i64> {
+    (count > 0).then(|| i64::from(count))
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

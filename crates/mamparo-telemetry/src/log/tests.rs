@@ -1,0 +1,210 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mamparo_core::{
+    CallContext, Cause, Deadline, Dependency, Event, Kind, LayerKind, NotResent, Observer, Reason,
+    Rejection, Resend, Verdict, What, clock,
+};
+use tracing::field::{Field, Visit};
+use tracing::{Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use super::record::level;
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+const FAILED: Verdict = Verdict::failure(Kind::Unavailable, Resend::IfIdempotent);
+
+/// One record: its level, its target, its fields as text.
+type Line = (Level, String, BTreeMap<&'static str, String>);
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<Line>>>);
+
+struct Fields(BTreeMap<&'static str, String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name(), format!("i64 {value}"));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        panic!("{} = {value} is a u64", field.name());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_owned());
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut fields = Fields(BTreeMap::new());
+        event.record(&mut fields);
+        let meta = event.metadata();
+        let line = (*meta.level(), meta.target().to_owned(), fields.0);
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+fn written(context: &CallContext, whats: &[What<'_>]) -> Vec<Line> {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::registry().with(lines.clone());
+    let observer: Arc<dyn Observer> = Arc::new(TracingObserver);
+    tracing::subscriber::with_default(subscriber, || {
+        for what in whats {
+            Event::report(Some(&observer), context, *what);
+        }
+    });
+    let lines = lines.0.lock().unwrap();
+    lines.clone()
+}
+
+fn context() -> CallContext {
+    let now = clock::now();
+    CallContext::join(LayerKind::Retry, Dependency::named("catalog"))
+        .started_at(now)
+        .with_deadline(Deadline::after(now, 2_000 * MS))
+        .with_attempt(1, 3, Cause::Original)
+        .with_attempt_timeout(now, 500 * MS)
+        .with_key_hash(NonZeroU64::new(0xbeef))
+}
+
+fn scheduled() -> What<'static> {
+    What::ResendScheduled {
+        next: 2,
+        reason: Kind::Unavailable,
+        wait: 80 * MS,
+        hinted: false,
+        remaining: Some(1_900 * MS),
+    }
+}
+
+fn not_resent(verdict: Verdict) -> What<'static> {
+    What::NotResent {
+        verdict,
+        reason: NotResent::AttemptsExhausted,
+    }
+}
+
+fn ended(verdict: Verdict) -> What<'static> {
+    What::OperationEnded {
+        verdict,
+        attempts: 3,
+        elapsed: 1_200 * MS,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scheduled_resend_says_all_that_is_known() {
+    let context = context();
+    tokio::time::advance(100 * MS).await;
+    let lines = written(&context, &[scheduled()]);
+    let (level, target, fields) = &lines[0];
+    assert_eq!((*level, target.as_str()), (Level::INFO, TARGET));
+    let says = |key: &str| fields.get(key).map(String::as_str);
+    assert_eq!(says("message"), Some("resend scheduled"));
+    assert_eq!(says("dependency"), Some("catalog"));
+    let id = context.operation().unwrap().to_string();
+    assert_eq!(says("operation_id"), Some(id.as_str()));
+    assert_eq!(says("idempotency_key_hash"), Some("000000000000beef"));
+    assert_eq!(says("attempt_number"), Some("i64 1"));
+    assert_eq!(says("max_total_attempts"), Some("i64 3"));
+    assert_eq!(says("retry_reason"), Some("unavailable"));
+    assert_eq!(says("retryable"), Some("true"));
+    assert_eq!(says("backoff_ms"), Some("i64 80"));
+    assert_eq!(says("remaining_deadline_ms"), Some("i64 1900"));
+    assert_eq!(says("attempt_timeout_ms"), Some("i64 500"));
+    assert_eq!(says("elapsed_total_ms"), Some("i64 100"));
+}
+
+#[test]
+fn what_is_not_known_is_not_written() {
+    let lines = written(&CallContext::EMPTY, &[What::SkewSuspected]);
+    let fields: Vec<&str> = lines[0].2.keys().copied().collect();
+    assert_eq!(fields, ["message"]);
+}
+
+/// EX-03, I6: one warning, which says that it is final; the attempts before it are no warnings.
+#[test]
+fn an_operation_that_fails_for_good_is_one_warning() {
+    let whats = [
+        What::AttemptEnded { verdict: FAILED },
+        scheduled(),
+        What::AttemptEnded { verdict: FAILED },
+        not_resent(FAILED),
+        ended(FAILED),
+    ];
+    let lines = written(&context(), &whats);
+    let warnings: Vec<_> = lines.iter().filter(|line| line.0 == Level::WARN).collect();
+    assert_eq!(warnings.len(), 1, "{lines:?}");
+    let fields = &warnings[0].2;
+    assert_eq!(fields["message"], "operation failed, not sent again");
+    assert_eq!(fields["retryable"], "false");
+    assert_eq!(fields["not_resent_reason"], "attempts_exhausted");
+    assert_eq!(fields["outcome"], "unavailable");
+}
+
+/// EX-03: errors that were retried are no warnings.
+#[test]
+fn an_operation_that_recovers_is_no_warning() {
+    let whats = [
+        What::AttemptEnded { verdict: FAILED },
+        scheduled(),
+        ended(Verdict::SUCCESS),
+    ];
+    let lines = written(&context(), &whats);
+    assert!(lines.iter().all(|line| line.0 > Level::WARN), "{lines:?}");
+    assert_eq!(lines[2].2["elapsed_total_ms"], "i64 1200");
+    assert_eq!(lines[2].2["attempt_number"], "i64 3");
+}
+
+#[test]
+fn a_request_at_fault_is_for_its_caller_to_report() {
+    let client = Verdict::failure(Kind::Client, Resend::Never);
+    assert_eq!(level(&context(), &not_resent(client)), Level::DEBUG);
+}
+
+/// I6: whoever has the last word warns, and nobody else.
+#[test]
+fn of_a_retry_and_a_rejection_only_the_one_further_out_warns() {
+    let cut = Rejection::cut(Reason::AttemptTimedOut, "catalog".into());
+    let inside = level(&context(), &What::Rejected(&cut));
+    assert_eq!(inside, Level::DEBUG, "the retry around it answers");
+    let outside = CallContext::join(LayerKind::Deadline, Dependency::named("catalog"));
+    assert_eq!(level(&outside, &What::Rejected(&cut)), Level::WARN);
+    let refused = ended(Verdict::IGNORED);
+    assert_eq!(level(&context(), &refused), Level::WARN, "refused inside");
+}
+
+#[test]
+fn a_retry_inside_another_leaves_the_warning_to_the_outer_one() {
+    let mut outer = context();
+    let inner = outer.enter(|| CallContext::join(LayerKind::Retry, Dependency::named("db")));
+    assert!(inner.is_inside_retry());
+    assert_eq!(level(&inner, &not_resent(FAILED)), Level::DEBUG);
+}
+
+#[test]
+fn a_malformed_header_is_a_warning() {
+    let header = http::HeaderName::from_static("grpc-timeout");
+    let what = What::MalformedDeadline { header: &header };
+    assert_eq!(level(&CallContext::EMPTY, &what), Level::WARN);
+}
+
+#[test]
+fn a_rejection_says_what_was_refused() {
+    let refused = Rejection::refused(Reason::DeadlineExceeded, "catalog".into());
+    let lines = written(&CallContext::EMPTY, &[What::Rejected(&refused)]);
+    let fields = &lines[0].2;
+    assert_eq!(fields["error"], refused.to_string());
+    assert_eq!(fields["dependency"], "catalog");
+    assert_eq!(fields["outcome"], "deadline_exceeded");
+}
