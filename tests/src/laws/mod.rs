@@ -6,11 +6,18 @@ use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo_core::Plain;
+use mamparo_telemetry::{AttemptLayer, OperationLayer};
 use mamparo_testkit::laws::{Inner, Laws};
 use tower::Layer;
 
 /// Folder names of the layers that the laws are run over; the tidy test refuses a layer that is not here.
-pub(crate) const LAYERS: &[&str] = &["attempt_timeout", "deadline", "retry"];
+pub(crate) const LAYERS: &[&str] = &[
+    "attempt",
+    "attempt_timeout",
+    "deadline",
+    "operation",
+    "retry",
+];
 
 fn deadline() -> DeadlinePolicy {
     DeadlinePolicy::within(Duration::from_secs(3600)).unwrap()
@@ -55,4 +62,18 @@ async fn a_retry_keeps_the_laws() {
     Laws::http()
         .assert_all(|inner: Inner<_, _>| http().layer(inner))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_keeps_the_laws() {
+    let layer = || OperationLayer::new("peer", Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    let http = || OperationLayer::http("peer");
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_keeps_the_laws() {
+    let http = || AttemptLayer::http("peer");
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
 }

@@ -16,11 +16,28 @@ const OPTIONAL: &[&str] = &["state.rs", "config.rs", "error.rs"];
 /// A layer, a file, and why that layer has it besides (`EXTRAS`) or does without it (`LACKS`).
 type Exception = (&'static str, &'static str, &'static str);
 
-const EXTRAS: &[Exception] = &[(
-    "retry",
-    "answer.rs",
-    "what a protocol does with an answer that is given up, or returned marked",
-)];
+const EXTRAS: &[Exception] = &[
+    (
+        "attempt",
+        "guard.rs",
+        "what is kept of an attempt until its body is over",
+    ),
+    (
+        "attempt",
+        "send.rs",
+        "what a request and its head say, as attributes",
+    ),
+    (
+        "operation",
+        "guard.rs",
+        "what is kept of an operation until its body is over",
+    ),
+    (
+        "retry",
+        "answer.rs",
+        "what a protocol does with an answer that is given up, or returned marked",
+    ),
+];
 const LACKS: &[Exception] = &[];
 
 /// Each of these names every layer, so that a reader finds it.
