@@ -156,7 +156,8 @@ where
 
     fn record(&mut self, data: Bytes) -> Bytes {
         if self.kept == Kept::Whole {
-            self.recorded = self.recorded.saturating_add(data.len());
+            // An empty frame takes a place too: without end of them the tape would grow without bound.
+            self.recorded = self.recorded.saturating_add(data.len().max(1));
             if self.recorded > self.bound {
                 self.forget(Kept::Overflowed);
             } else {
