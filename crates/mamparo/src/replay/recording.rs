@@ -218,7 +218,8 @@ where
 
     pub(super) fn is_end_stream(&self) -> bool {
         let tape = lock(&self.tape);
-        if self.next < tape.frames.len() {
+        // The end that a later reader came to is not this one's: what it sent must not pass for a whole body.
+        if tape.current != self.number || self.next < tape.frames.len() {
             return false;
         }
         if tape.ended {
