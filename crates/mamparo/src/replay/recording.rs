@@ -88,9 +88,23 @@ impl<B: Body> Recording<B> {
         }
     }
 
-    /// Makes a reader; the ones made before it fail from now on.
+    /// Makes the first attempt's reader.
     pub(super) fn reader(&self) -> Reader<B> {
-        let mut tape = lock(&self.tape);
+        self.next_reader(lock(&self.tape))
+    }
+
+    /// Makes a reader for another attempt, if the body is still whole; the ones made before it fail from now on.
+    pub(super) fn take_over(&self) -> Result<Reader<B>, NotResent> {
+        // One lock for both: the attempt before may read on meanwhile, and so lose what was recorded.
+        let tape = lock(&self.tape);
+        match tape.kept {
+            Kept::Overflowed => Err(NotResent::BodyTooLarge),
+            Kept::Failed => Err(NotResent::BodyUnavailable),
+            Kept::Whole => Ok(self.next_reader(tape)),
+        }
+    }
+
+    fn next_reader(&self, mut tape: MutexGuard<'_, Tape<B>>) -> Reader<B> {
         tape.current += 1;
         let number = tape.current;
         let superseded = tape.waiting.take();
@@ -105,16 +119,6 @@ impl<B: Body> Recording<B> {
             read: 0,
             trailers_read: false,
             hint: self.hint,
-        }
-    }
-
-    /// Makes a reader for another attempt, if the body is still whole.
-    pub(super) fn take_over(&self) -> Result<Reader<B>, NotResent> {
-        let kept = lock(&self.tape).kept;
-        match kept {
-            Kept::Overflowed => Err(NotResent::BodyTooLarge),
-            Kept::Failed => Err(NotResent::BodyUnavailable),
-            Kept::Whole => Ok(self.reader()),
         }
     }
 }
