@@ -13,6 +13,7 @@ mod deadline;
 pub mod dependency;
 mod ending;
 pub mod event;
+pub mod fnv;
 pub mod gate;
 pub mod http;
 mod rejection;

@@ -2,7 +2,12 @@
 
 pub mod attempt_timeout;
 mod bound;
+#[cfg(any(feature = "hyper", feature = "reqwest"))]
+pub mod client;
+pub mod connect_timeout;
 pub mod deadline;
+pub mod idempotency_key;
 pub mod replay;
 pub mod retry;
+pub mod stack;
 pub mod wire;

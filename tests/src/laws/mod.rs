@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
+use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
+use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo_core::Plain;
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
@@ -14,7 +16,9 @@ use tower::Layer;
 pub(crate) const LAYERS: &[&str] = &[
     "attempt",
     "attempt_timeout",
+    "connect_timeout",
     "deadline",
+    "idempotency_key",
     "operation",
     "retry",
 ];
@@ -76,4 +80,19 @@ async fn an_operation_keeps_the_laws() {
 async fn an_attempt_keeps_the_laws() {
     let http = || AttemptLayer::http("peer");
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idempotency_key_keeps_the_laws() {
+    let layer = || IdempotencyKeyLayer::new(KeyPolicy::default());
+    Laws::http().assert_all(|inner| layer().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connect_timeout_keeps_the_laws() {
+    let layer = || ConnectTimeoutLayer::new(Duration::from_secs(3600)).unwrap();
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
 }

@@ -1,10 +1,9 @@
 use std::fmt;
 
+use crate::fnv;
+
 /// How many tenants have a budget of their own before some must share; fixed, so that hostile names can't grow it.
 pub const TENANT_SLOTS: usize = 1_024;
-
-const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
 /// Who an operation is done for, as a hash: the name itself is not kept, and not shown.
 ///
@@ -24,14 +23,7 @@ impl Tenant {
     /// Hashes a tenant's name.
     #[must_use]
     pub const fn of(name: &str) -> Self {
-        let name = name.as_bytes();
-        let mut hash = FNV_OFFSET_BASIS;
-        let mut at = 0;
-        while at < name.len() {
-            hash = (hash ^ name[at] as u64).wrapping_mul(FNV_PRIME);
-            at += 1;
-        }
-        Self(hash)
+        Self(fnv::hash(name.as_bytes()))
     }
 
     /// The tenant's place in a table of [`TENANT_SLOTS`]; folded first, because FNV mixes its high half better.

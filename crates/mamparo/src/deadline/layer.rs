@@ -66,8 +66,12 @@ impl<W: Clone> DeadlineLayer<W> {
 
     /// Reports what happens to an observer.
     #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        Arc::make_mut(&mut self.shared).observer = Some(observer);
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.observed(Some(observer))
+    }
+
+    pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        Arc::make_mut(&mut self.shared).observer = observer;
         self
     }
 }

@@ -1,0 +1,31 @@
+//! Adapters: real HTTP clients as tower services, and the recommended stack around them.
+//!
+//! An adapter is the innermost service of a stack. It hands the request to its client, and says of the client's error
+//! what it proves: never sent, never processed, or unknown. What a stack sends is a
+//! `Request<ReplayBody<B>>`; both adapters take it.
+//!
+//! | adapter | feature | what it stands on |
+//! |---|---|---|
+//! | [`HyperTransport`] | `hyper` | hyper-util's pooled client, over any connector |
+//! | [`ReqwestTransport`] | `reqwest` | a `reqwest::ClientBuilder`, whose own retries and redirects are turned off |
+//!
+//! # Redirects
+//!
+//! A redirect that a client follows by itself is a physical send that no span sees and no `resend_count` counts, so
+//! reqwest's are off. To follow them, put tower-http's `FollowRedirectLayer` between the retry and the attempt's span:
+//! each hop is then a send with a span of its own.
+
+#[cfg(feature = "hyper")]
+mod hyper;
+#[cfg(any(feature = "hyper", feature = "reqwest"))]
+mod proof;
+#[cfg(feature = "reqwest")]
+mod reqwest;
+
+#[cfg(feature = "hyper")]
+pub use self::hyper::{HyperClient, HyperFuture, HyperTransport, hyper};
+#[cfg(feature = "reqwest")]
+pub use self::reqwest::{ReqwestClient, ReqwestFuture, ReqwestTransport, reqwest};
+
+#[cfg(all(test, feature = "hyper", feature = "reqwest"))]
+mod tests;

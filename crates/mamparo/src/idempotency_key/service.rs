@@ -1,0 +1,77 @@
+//! The wiring of the key.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Request;
+use mamparo_core::{BoxError, CallContext, Event, LayerKind, What};
+use tower_service::Service;
+
+use super::IdempotencyKeyFuture;
+use super::layer::Shared;
+use super::state::{Key, fresh, key, short_hash};
+
+/// Gives each operation one idempotency key; see the [module](super).
+#[derive(Clone, Debug)]
+pub struct IdempotencyKey<S> {
+    inner: S,
+    shared: Arc<Shared>,
+}
+
+impl<S> IdempotencyKey<S> {
+    pub(super) const fn new(inner: S, shared: Arc<Shared>) -> Self {
+        Self { inner, shared }
+    }
+}
+
+impl<S, B> Service<Request<B>> for IdempotencyKey<S>
+where
+    S: Service<Request<B>>,
+    S::Error: Into<BoxError>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = IdempotencyKeyFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let context = match self.shared.prepare(&mut request) {
+            Ok(context) => context,
+            Err(error) => return IdempotencyKeyFuture::failed(error),
+        };
+        match context {
+            Some(mut context) => {
+                let future = context.enter(|| self.inner.call(request));
+                IdempotencyKeyFuture::sent(future, Some(context))
+            }
+            None => IdempotencyKeyFuture::sent(self.inner.call(request), None),
+        }
+    }
+}
+
+impl Shared {
+    /// Gives the request its key if it needs one; returns the context of a request that has one.
+    fn prepare<B>(&self, request: &mut Request<B>) -> Result<Option<CallContext>, BoxError> {
+        let settings = &self.policy.settings;
+        match key(settings, request.method(), request.headers()) {
+            Key::None => Ok(None),
+            Key::Own(hash) => Ok(Some(self.context(hash))),
+            Key::Needed => {
+                let value = fresh(settings.form, settings.wall_clock.now())?;
+                let hash = short_hash(&value);
+                request.headers_mut().try_insert(&settings.header, value)?;
+                let context = self.context(hash);
+                Event::report(self.observer.as_ref(), &context, What::KeyAdded { hash });
+                Ok(Some(context))
+            }
+        }
+    }
+
+    fn context(&self, hash: NonZeroU64) -> CallContext {
+        CallContext::join(LayerKind::IdempotencyKey, self.dependency).with_key_hash(Some(hash))
+    }
+}
