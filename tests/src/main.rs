@@ -1,8 +1,11 @@
 //! Tests that need more than one crate, in one binary.
 //!
-//! `laws` runs every layer through the service laws; `tidy` holds the workspace to its own rules.
+//! `laws` runs every layer through the service laws; `telemetry` reads what a whole stack writes; `tidy`
+//! holds the workspace to its own rules.
 
 #[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod telemetry;
 #[cfg(test)]
 mod tidy;

@@ -69,7 +69,8 @@ const ALL: &[&str] = &[
 
 /// Heavy dependencies, by the start of their name, and the only crates that may name them.
 const HEAVY: &[(&str, &[&str])] = &[
-    ("opentelemetry", &["mamparo-telemetry"]),
+    // Besides its owner: whoever installs an SDK, to export or to look at what was written.
+    ("opentelemetry", &["mamparo-telemetry", "mamparo-tests"]),
     ("sqlx", &[]),
     ("lapin", &[]),
     ("redis", &[]),
