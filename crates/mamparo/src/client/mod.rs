@@ -27,5 +27,6 @@ pub use self::hyper::{HyperClient, HyperFuture, HyperTransport, hyper};
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::{ReqwestClient, ReqwestFuture, ReqwestTransport, reqwest};
 
-#[cfg(all(test, feature = "hyper", feature = "reqwest"))]
+#[cfg(test)]
+#[cfg(all(feature = "hyper", feature = "reqwest"))]
 mod tests;

@@ -1,1 +1,114 @@
+//! The whole stack over a scripted transport: that its layers stand in the order that is promised.
 
+use std::time::Duration;
+
+use http::{HeaderMap, Request, Response};
+use mamparo_core::{CallContext, Rejection, clock};
+use mamparo_testkit::body::ScriptedBody;
+use mamparo_testkit::service::{Script, Step, Strict};
+use tower::{Layer, ServiceExt};
+
+use super::Stack;
+use crate::attempt_timeout::AttemptPolicy;
+use crate::deadline::DeadlinePolicy;
+use crate::idempotency_key::KeyPolicy;
+use crate::replay::ReplayBody;
+use crate::retry::{Ending, RetryError};
+
+type Wire = Request<ReplayBody<ScriptedBody>>;
+type Peer = Script<Wire, Response<ScriptedBody>, (HeaderMap, CallContext)>;
+
+fn peer(steps: impl IntoIterator<Item = Step<Response<ScriptedBody>>>) -> Peer {
+    Script::noting(
+        |request: &Wire| (request.headers().clone(), CallContext::current()),
+        steps,
+    )
+}
+
+fn answer(status: u16) -> Step<Response<ScriptedBody>> {
+    Step::answer(
+        Response::builder()
+            .status(status)
+            .body(ScriptedBody::empty())
+            .unwrap(),
+    )
+}
+
+fn post() -> Request<ScriptedBody> {
+    Request::post("http://psp/charges")
+        .body(ScriptedBody::new("1 EUR"))
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_key_serves_all_attempts_and_each_is_told_what_remains() {
+    let peer = peer([answer(503), answer(200)]);
+    let stack = Stack::http("psp").idempotency_key(KeyPolicy::default());
+    let response = stack
+        .layer(Strict::new(peer.clone()))
+        .oneshot(post())
+        .await
+        .unwrap();
+    assert_eq!(Ending::of(&response).unwrap().attempts(), 2);
+    let seen = peer.requests();
+    assert_eq!(seen[0].0["idempotency-key"], seen[1].0["idempotency-key"]);
+    assert_ne!(
+        seen[0].0["x-request-timeout-ms"],
+        seen[1].0["x-request-timeout-ms"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_layers_share_one_operation_whose_context_the_transport_sees() {
+    let peer = peer([answer(503), answer(200)]);
+    let stack = Stack::http("psp").idempotency_key(KeyPolicy::default());
+    stack.layer(peer.clone()).oneshot(post()).await.unwrap();
+    let contexts: Vec<CallContext> = peer.requests().into_iter().map(|seen| seen.1).collect();
+    assert_eq!(contexts[0].operation(), contexts[1].operation());
+    assert_eq!([contexts[0].attempt(), contexts[1].attempt()], [1, 2]);
+    assert!(
+        contexts
+            .iter()
+            .all(|c| c.dependency().as_str() == "psp" && c.key_hash().is_some())
+    );
+    assert!(
+        contexts
+            .iter()
+            .all(|c| c.attempt_timeout() == Duration::from_secs(2))
+    );
+}
+
+/// Rows D9 and P-B16: the attempt's timeout is worth another attempt, the deadline is not.
+#[tokio::test(start_paused = true)]
+async fn attempts_that_hang_are_cut_one_by_one_and_the_operation_at_its_deadline() {
+    let peer = Script::noting(|_: &Wire| (), []).otherwise(Step::<Response<ScriptedBody>>::hang);
+    let attempt = AttemptPolicy::builder().timeout(Duration::from_millis(600));
+    let stack = Stack::http("catalog")
+        .deadline(DeadlinePolicy::within(Duration::from_secs(1)).unwrap())
+        .attempt(attempt.build().unwrap());
+    let start = clock::now();
+    let get = Request::get("http://catalog/")
+        .body(ScriptedBody::empty())
+        .unwrap();
+    let error = stack.layer(peer.clone()).oneshot(get).await.unwrap_err();
+    let took = clock::now() - start;
+    assert!(
+        took >= Duration::from_millis(949) && took <= Duration::from_millis(951),
+        "{took:?}"
+    );
+    assert_eq!((peer.started(), peer.running()), (2, 0));
+    assert!(Rejection::of(&*error).unwrap().is_deadline_exceeded());
+    assert_eq!(RetryError::of(&*error).unwrap().ending().attempts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_key_an_unsafe_request_is_sent_once() {
+    let peer = peer([answer(503)]);
+    let response = Stack::http("psp")
+        .layer(peer.clone())
+        .oneshot(post())
+        .await
+        .unwrap();
+    assert!(Ending::of(&response).unwrap().is_indeterminate());
+    assert_eq!(peer.started(), 1);
+}
