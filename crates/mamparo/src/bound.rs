@@ -10,6 +10,7 @@ use mamparo_core::clock;
 use mamparo_core::gate::GateFuture;
 use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, What};
 use pin_project::pin_project;
+use tokio::task::coop;
 use tokio::time::Sleep;
 use tower_service::Service;
 
@@ -80,7 +81,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
                 .set(Some(tokio::time::sleep_until(until.instant())));
         }
         if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-            ready!(timer.poll(cx));
+            ready!(poll_timer(timer, cx));
         }
         let sent = this
             .inner
@@ -92,6 +93,14 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         Poll::Ready(Over::Cut { sent })
     }
 }
+/// Polls a timer after what it bounds was pending.
+///
+/// What uses up its task's budget at every poll would keep a timer from ever being asked; this asks it all the same.
+#[inline]
+pub(crate) fn poll_timer(timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
+    pin!(coop::unconstrained(timer)).poll(cx)
+}
+
 
 /// Bounds an answer's stream by the operation's deadline, and polls it in the operation's context.
 #[inline]
