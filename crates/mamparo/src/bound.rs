@@ -1,7 +1,7 @@
 //! One call through a gate, until an instant: what every layer that limits a call has in common.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -35,8 +35,8 @@ pub(crate) struct Bounded<S: Service<Req>, Req> {
 pub(crate) enum Over<T> {
     /// It was never made.
     Refused,
-    /// The inner service ended it; `waited` tells whether it was ever pending.
-    Ended { result: T, waited: bool },
+    /// The inner service ended it.
+    Ended(T),
     /// Its instant came first; `sent` tells whether the inner service had been called.
     Cut { sent: bool },
 }
@@ -70,8 +70,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
             return Poll::Ready(Over::Refused);
         };
         if let Poll::Ready(result) = this.context.enter(|| inner.poll(cx)) {
-            let waited = this.timer.is_some();
-            return Poll::Ready(Over::Ended { result, waited });
+            return Poll::Ready(Over::Ended(result));
         }
         let Some(until) = until else {
             return Poll::Pending;
@@ -93,6 +92,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         Poll::Ready(Over::Cut { sent })
     }
 }
+
 /// Polls a timer after what it bounds was pending.
 ///
 /// What uses up its task's budget at every poll would keep a timer from ever being asked; this asks it all the same.
@@ -100,7 +100,6 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 pub(crate) fn poll_timer(timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
     pin!(coop::unconstrained(timer)).poll(cx)
 }
-
 
 /// Bounds an answer's stream by the operation's deadline, and polls it in the operation's context.
 #[inline]

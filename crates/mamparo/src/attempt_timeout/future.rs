@@ -59,7 +59,7 @@ where
         let over = ready!(this.call.as_mut().poll(cut, cx));
         let context = this.call.context();
         let sent = match over {
-            Over::Ended { result, .. } => {
+            Over::Ended(result) => {
                 return Poll::Ready(match result {
                     Ok(answer) => Ok(this.shared.bound(answer, context)),
                     Err(error) => Err(error.into()),

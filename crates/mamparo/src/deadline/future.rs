@@ -59,10 +59,8 @@ where
         let over = ready!(this.call.as_mut().poll(deadline, cx));
         let (context, observer) = (this.call.context(), this.shared.observer.as_ref());
         let rejection = match over {
-            Over::Ended { result, waited } => {
-                if waited {
-                    bound::report_late(context, observer);
-                }
+            Over::Ended(result) => {
+                bound::report_late(context, observer);
                 return Poll::Ready(match result {
                     Ok(answer) => Ok(bound::within_deadline(
                         &this.shared.wire,
