@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mamparo_core::{InvalidSetting, Reserve};
+use mamparo_core::{InvalidSetting, Reserve, clock};
 
 /// How long a whole operation may take.
 ///
@@ -25,6 +25,8 @@ pub struct DeadlinePolicy {
 impl DeadlinePolicy {
     /// Bounds an operation by its own limit, or by the caller's deadline if that is earlier.
     ///
+    /// No limit is longer than [`clock::FAR_FUTURE`].
+    ///
     /// # Errors
     ///
     /// Refuses zero: nothing could be done in it.
@@ -37,7 +39,7 @@ impl DeadlinePolicy {
             ));
         }
         Ok(Self {
-            limit: Some(limit),
+            limit: Some(limit.min(clock::FAR_FUTURE)),
             reserve: Reserve::default(),
         })
     }
