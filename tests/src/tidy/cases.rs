@@ -120,7 +120,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-A6", Why("pending: deadline")),
     ("P-A7", Why("pending: deadline")),
     ("P-A10", Test("the_wait_for_readiness_counts_against_the_deadline", "crates/mamparo/src/deadline/tests.rs")),
-    ("P-B1", Test("an_attempt_that_failed_before_it_read_anything_leaves_the_whole_body_to_the_next", "crates/mamparo/src/replay/tests.rs")),
+    ("P-B1", Test("an_attempt_that_read_nothing_leaves_the_whole_body_to_the_next", "crates/mamparo/src/replay/tests.rs")),
     ("P-B2", Test("a_later_attempt_reads_the_same_frames_and_trailers_from_the_first_on", "crates/mamparo/src/replay/tests.rs")),
     ("P-B4", Test("a_body_that_turns_out_longer_than_the_bound_is_sent_once", "crates/mamparo/src/replay/tests.rs")),
     ("P-B6", Why("pending: retry")),

@@ -127,7 +127,7 @@ impl Woken {
 
 /// Row P-B1.
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_failed_before_it_read_anything_leaves_the_whole_body_to_the_next() {
+async fn an_attempt_that_read_nothing_leaves_the_whole_body_to_the_next() {
     let frames = Frames::new()
         .wait(Duration::from_millis(50))
         .data("slow")
