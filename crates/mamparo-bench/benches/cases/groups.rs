@@ -1,0 +1,82 @@
+//! The groups.
+
+use super::floor::Floor;
+use super::traffic::{at_once, copies, later, rich, small};
+use super::{Case, Group, ours, tower_own, tower_resilience};
+
+/// Where the counts of `allocations` wait for the table of `speed`: group, case, allocations and bytes of a call.
+pub(crate) const COUNTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/mamparo-allocations.tsv");
+
+/// All groups, in the order of the table.
+pub(crate) fn groups() -> Vec<Group> {
+    vec![ready(), pending(), http(), http_with_headers()]
+}
+
+/// The layers of any service, around one that answers at once.
+fn ready() -> Group {
+    Group {
+        name: "answered at once",
+        cases: vec![
+            Case::calls("bare service", small, || Ok(at_once())),
+            Case::calls("floor", small, || Ok(Floor::new(at_once()))),
+            Case::calls("tower timeout", small, || Ok(tower_own::timeout(at_once()))),
+            Case::calls("tower retry", small, || tower_own::retry(at_once())),
+            Case::calls("tower stack", small, || tower_own::stack(at_once())),
+            Case::calls("tower-resilience time limiter", small, || {
+                Ok(tower_resilience::time_limiter(at_once()))
+            }),
+            Case::calls("tower-resilience retry", small, || {
+                tower_resilience::retry(at_once())
+            }),
+            Case::calls("tower-resilience stack", small, || {
+                tower_resilience::stack(at_once())
+            }),
+            Case::calls("our deadline", small, || ours::deadline(at_once())),
+            Case::calls("our retry", small, || Ok(ours::retry(at_once()))),
+            Case::calls("our attempt timeout", small, || {
+                ours::attempt_timeout(at_once())
+            }),
+            Case::calls("our stack", small, || ours::stack(at_once())),
+        ],
+    }
+}
+
+/// The same, around a service that is pending once: timers are registered.
+fn pending() -> Group {
+    Group {
+        name: "pending once",
+        cases: vec![
+            Case::calls("bare pending", small, || Ok(later())),
+            Case::calls("floor pending", small, || Ok(Floor::new(later()))),
+            Case::calls("tower stack pending", small, || tower_own::stack(later())),
+            Case::calls("tower-resilience stack pending", small, || {
+                tower_resilience::stack(later())
+            }),
+            Case::calls("our stack pending", small, || ours::stack(later())),
+        ],
+    }
+}
+
+/// The layers of HTTP; the request has neither headers nor a body.
+fn http() -> Group {
+    Group {
+        name: "HTTP",
+        cases: vec![
+            Case::calls("bare HTTP", small, || Ok(at_once())),
+            Case::calls("our HTTP stack", small, || ours::http(at_once())),
+        ],
+    }
+}
+
+/// The same with a request's usual headers, beside a service that only copies the request.
+fn http_with_headers() -> Group {
+    Group {
+        name: "HTTP, 8 headers",
+        cases: vec![
+            Case::calls("bare, and a copy of the request", rich, || {
+                Ok(copies(at_once()))
+            }),
+            Case::calls("our HTTP stack, 8 headers", rich, || ours::http(at_once())),
+        ],
+    }
+}

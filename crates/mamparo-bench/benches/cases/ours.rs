@@ -1,0 +1,54 @@
+//! Ours.
+
+use std::time::Duration;
+
+use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeout, AttemptTimeoutLayer};
+use mamparo::deadline::{DeadlineLayer, DeadlinePolicy, DeadlineService};
+use mamparo::retry::{Retry, RetryLayer, RetryPolicy};
+use mamparo::wire::{HttpWire, NoWire};
+use mamparo_core::http::Http;
+use mamparo_core::{BoxError, Plain};
+use tower::Layer;
+
+/// The limit of an operation, in every case that has one: longer than a case's keeper waits.
+pub(super) const OPERATION: Duration = Duration::from_secs(30);
+
+/// The limit of an attempt, in every case that has one.
+pub(super) const ATTEMPT: Duration = Duration::from_secs(10);
+
+const NAME: &str = "catalog";
+
+type Stack<S, W, P> = DeadlineService<Retry<AttemptTimeout<S, W>, P>, W>;
+
+pub(super) fn deadline<S>(inner: S) -> Result<DeadlineService<S, NoWire>, BoxError> {
+    let layer = DeadlineLayer::new(DeadlinePolicy::within(OPERATION)?);
+    Ok(layer.dependency(NAME).layer(inner))
+}
+
+pub(super) fn retry<S>(inner: S) -> Retry<S, Plain> {
+    let layer = RetryLayer::new(RetryPolicy::default(), Plain::idempotent());
+    layer.dependency(NAME).layer(inner)
+}
+
+pub(super) fn attempt_timeout<S>(inner: S) -> Result<AttemptTimeout<S, NoWire>, BoxError> {
+    let policy = AttemptPolicy::builder().timeout(ATTEMPT).build()?;
+    let layer = AttemptTimeoutLayer::new(policy);
+    Ok(layer.dependency(NAME).layer(inner))
+}
+
+/// A deadline around all attempts, the retry, a limit of each.
+pub(super) fn stack<S>(inner: S) -> Result<Stack<S, NoWire, Plain>, BoxError> {
+    deadline(retry(attempt_timeout(inner)?))
+}
+
+/// The same over HTTP: deadline headers are read and written, bodies are bounded and recorded.
+pub(super) fn http<S>(inner: S) -> Result<Stack<S, HttpWire, Http>, BoxError> {
+    let deadline = DeadlineLayer::http(DeadlinePolicy::within(OPERATION)?);
+    let retry = RetryLayer::http(RetryPolicy::default());
+    let policy = AttemptPolicy::builder().timeout(ATTEMPT).build()?;
+    let inner = AttemptTimeoutLayer::http(policy)
+        .dependency(NAME)
+        .layer(inner);
+    let inner = retry.dependency(NAME).layer(inner);
+    Ok(deadline.dependency(NAME).layer(inner))
+}

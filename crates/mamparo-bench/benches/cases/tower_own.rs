@@ -1,0 +1,76 @@
+//! tower's own timeout and retry, the retry with its budget and its backoff.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use mamparo_core::BoxError;
+use tower::retry::backoff::{
+    Backoff, ExponentialBackoff, ExponentialBackoffMaker, InvalidBackoff, MakeBackoff,
+};
+use tower::retry::budget::{Budget, TpsBudget};
+use tower::retry::{Policy, Retry};
+use tower::timeout::Timeout;
+use tower::util::rng::HasherRng;
+
+use super::ours::{ATTEMPT, OPERATION};
+use super::traffic::{Body, Inner};
+
+/// Resends a failure twice, as the default of ours does, if the budget pays for it.
+#[derive(Clone)]
+pub(super) struct TwoResends {
+    budget: Arc<TpsBudget>,
+    backoff: ExponentialBackoff<HasherRng>,
+    left: u32,
+}
+
+impl TwoResends {
+    fn new() -> Result<Self, InvalidBackoff> {
+        let (least, most) = (Duration::from_millis(100), Duration::from_secs(2));
+        let mut backoff = ExponentialBackoffMaker::new(least, most, 0.5, HasherRng::new())?;
+        Ok(Self {
+            budget: Arc::new(TpsBudget::new(Duration::from_secs(10), 10, 0.2)),
+            backoff: backoff.make_backoff(),
+            left: 2,
+        })
+    }
+}
+
+impl<B: Clone, A, E> Policy<Request<B>, Response<A>, E> for TwoResends {
+    type Future = tokio::time::Sleep;
+
+    fn retry(
+        &mut self,
+        _: &mut Request<B>,
+        result: &mut Result<Response<A>, E>,
+    ) -> Option<Self::Future> {
+        if matches!(result, Ok(answer) if !answer.status().is_server_error()) {
+            self.budget.deposit();
+            return None;
+        }
+        if self.left == 0 || !self.budget.withdraw() {
+            return None;
+        }
+        self.left -= 1;
+        Some(self.backoff.next_backoff())
+    }
+
+    fn clone_request(&mut self, request: &Request<B>) -> Option<Request<B>> {
+        Some(request.clone())
+    }
+}
+
+pub(super) fn timeout<S>(inner: S) -> Timeout<S> {
+    Timeout::new(inner, ATTEMPT)
+}
+
+pub(super) fn retry<S>(inner: S) -> Result<Retry<TwoResends, S>, BoxError> {
+    Ok(Retry::new(TwoResends::new()?, inner))
+}
+
+/// A timeout around all attempts, the retry, a timeout around each.
+pub(super) fn stack<S: Inner<Request<Body>>>(
+    inner: S,
+) -> Result<Timeout<Retry<TwoResends, Timeout<S>>>, BoxError> {
+    Ok(Timeout::new(retry(timeout(inner))?, OPERATION))
+}

@@ -1,0 +1,81 @@
+//! Times a case and the first of its group in turns, so that whatever slows the machine slows both.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use criterion::Criterion;
+use mamparo_core::BoxError;
+use mamparo_core::clock;
+
+use super::cpu;
+use crate::cases::Group;
+
+pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
+pub(crate) const MEASUREMENT: Duration = Duration::from_secs(2);
+
+/// Calls between two looks at the clock.
+const TURN: u64 = 2_000;
+
+/// A case in one turn, beside the first of its group.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) case: Took,
+    pub(crate) first: Took,
+}
+
+/// What one call took, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Took {
+    pub(crate) cpu: f64,
+    pub(crate) wall: f64,
+}
+
+/// The turns of each case of a group, in its order; no turns for a case that the command line left out.
+pub(crate) type Timed = Vec<Vec<Turn>>;
+
+/// Times all cases of a group, as far as criterion's own arguments select them.
+pub(crate) fn time(criterion: &mut Criterion, group: &Group) -> Result<Timed, BoxError> {
+    let mut timed = Vec::new();
+    let mut shown = criterion.benchmark_group(group.name);
+    for case in &group.cases {
+        let (mut work, mut first) = (case.make()?, group.cases[0].make()?);
+        let turns = RefCell::new(Vec::new());
+        shown.bench_function(case.name, |bencher| {
+            bencher.iter_custom(|calls| {
+                let mut total = Duration::ZERO;
+                let mut left = calls;
+                while left > 0 {
+                    let calls = left.min(TURN);
+                    left -= calls;
+                    let (first, _) = took(&mut *first, calls);
+                    let (case, cpu) = took(&mut *work, calls);
+                    total += cpu;
+                    turns.borrow_mut().push(Turn { case, first });
+                }
+                total
+            });
+        });
+        timed.push(turns.into_inner());
+    }
+    shown.finish();
+    Ok(timed)
+}
+
+fn took(work: &mut dyn FnMut(u64), calls: u64) -> (Took, Duration) {
+    let (wall, cpu) = (clock::now(), cpu::time());
+    work(calls);
+    let (cpu, wall) = (cpu::time() - cpu, wall.elapsed());
+    let each = |time: Duration| time.as_nanos() as f64 / calls as f64;
+    let took = Took {
+        cpu: each(cpu),
+        wall: each(wall),
+    };
+    (took, cpu)
+}
+
+/// The middle of some values.
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
