@@ -48,6 +48,8 @@ pub enum Reason {
     BodyIdle,
     /// The request can't be sent again: its body is too large, or still held by the attempt before.
     NotReplayable,
+    /// The caller's deadline could not be read, and the server is strict about it.
+    MalformedDeadline,
 }
 
 impl Reason {
@@ -60,6 +62,7 @@ impl Reason {
             Self::ConnectTimedOut => "connect_timed_out",
             Self::BodyIdle => "body_idle",
             Self::NotReplayable => "not_replayable",
+            Self::MalformedDeadline => "malformed_deadline",
         }
     }
 
@@ -70,6 +73,7 @@ impl Reason {
             Self::ConnectTimedOut => "connect timed out",
             Self::BodyIdle => "response body stalled",
             Self::NotReplayable => "request can't be sent again",
+            Self::MalformedDeadline => "deadline header is malformed",
         }
     }
 
@@ -202,7 +206,11 @@ impl Rejection {
 
 impl Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.dependency, self.reason.says())?;
+        // Without a name, as on a server, there is nobody to blame.
+        if self.dependency != Dependency::UNNAMED {
+            write!(f, "{}: ", self.dependency)?;
+        }
+        f.write_str(self.reason.says())?;
         if let Some(limit) = self.limit {
             write!(f, ": {} {limit:?}", self.reason.limit_says())?;
         } else if !self.sent {

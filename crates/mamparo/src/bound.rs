@@ -91,6 +91,43 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         this.inner.set(None);
         Poll::Ready(Over::Cut { sent })
     }
+
+    /// Polls an operation until its deadline, which bounds its answer's stream too.
+    ///
+    /// `rejection` is asked for the operation that was cut at that deadline, or refused at none.
+    #[inline]
+    pub(crate) fn poll_operation<W>(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        wire: &W,
+        observer: Option<&Arc<dyn Observer>>,
+        rejection: impl FnOnce(&CallContext, Option<Deadline>) -> Rejection,
+    ) -> Poll<Result<W::Bounded, BoxError>>
+    where
+        S::Error: Into<BoxError>,
+        W: BoundsAnswer<S::Response>,
+    {
+        let deadline = self.context.deadline();
+        let over = ready!(self.as_mut().poll(deadline, cx));
+        let context = &self.context;
+        if !matches!(over, Over::Refused) {
+            report_late(context, observer);
+        }
+        let cut_at = match over {
+            Over::Ended(Ok(answer)) => {
+                let limits = BodyLimits::default()
+                    .within(*context)
+                    .until(deadline)
+                    .observer(observer.cloned());
+                return Poll::Ready(Ok(wire.bound(answer, limits)));
+            }
+            Over::Ended(Err(error)) => return Poll::Ready(Err(error.into())),
+            Over::Cut { sent } => deadline.filter(|_| sent),
+            Over::Refused => None,
+        };
+        let rejection = rejection(context, cut_at);
+        Poll::Ready(Err(reject(rejection, context, observer)))
+    }
 }
 
 /// Polls a timer after what it bounds was pending.
@@ -99,24 +136,6 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
 #[inline]
 pub(crate) fn poll_timer(timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
     pin!(coop::unconstrained(timer)).poll(cx)
-}
-
-/// Bounds an answer's stream by the operation's deadline, and polls it in the operation's context.
-#[inline]
-pub(crate) fn within_deadline<W, Res>(
-    wire: &W,
-    answer: Res,
-    context: &CallContext,
-    observer: Option<&Arc<dyn Observer>>,
-) -> W::Bounded
-where
-    W: BoundsAnswer<Res>,
-{
-    let limits = BodyLimits::default()
-        .within(*context)
-        .until(context.deadline())
-        .observer(observer.cloned());
-    wire.bound(answer, limits)
 }
 
 /// Reports a rejection, and makes it the call's error.
@@ -131,7 +150,7 @@ pub(crate) fn reject(
 }
 
 /// Says that a poll inside came back after the deadline: something there blocks.
-pub(crate) fn report_late(context: &CallContext, observer: Option<&Arc<dyn Observer>>) {
+fn report_late(context: &CallContext, observer: Option<&Arc<dyn Observer>>) {
     let Some(deadline) = context.deadline().filter(|_| observer.is_some()) else {
         return;
     };

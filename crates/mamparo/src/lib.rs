@@ -9,5 +9,6 @@ pub mod deadline;
 pub mod idempotency_key;
 pub mod replay;
 pub mod retry;
+pub mod server_deadline;
 pub mod stack;
 pub mod wire;

@@ -7,6 +7,7 @@ use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
 use mamparo::retry::{RetryLayer, RetryPolicy};
+use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
 use mamparo_core::Plain;
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
 use mamparo_testkit::laws::{Inner, Laws};
@@ -21,6 +22,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "idempotency_key",
     "operation",
     "retry",
+    "server_deadline",
 ];
 
 fn deadline() -> DeadlinePolicy {
@@ -29,6 +31,11 @@ fn deadline() -> DeadlinePolicy {
 
 fn attempt() -> AttemptPolicy {
     let policy = AttemptPolicy::builder().timeout(Duration::from_secs(3600));
+    policy.build().unwrap()
+}
+
+fn server() -> ServerDeadlinePolicy {
+    let policy = ServerDeadlinePolicy::builder().maximum(Duration::from_secs(3600));
     policy.build().unwrap()
 }
 
@@ -95,4 +102,15 @@ async fn a_connect_timeout_keeps_the_laws() {
     Laws::plain()
         .assert_gate(|inner| layer().layer(inner))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_deadline_keeps_the_laws() {
+    let layer = || ServerDeadlineLayer::new(server());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || ServerDeadlineLayer::http(server());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::error::{cut, refused};
 use super::layer::Shared;
-use crate::bound::{self, Bounded, Over};
+use crate::bound::Bounded;
 use crate::wire::BoundsAnswer;
 
 /// The future of an operation that ends at its deadline.
@@ -54,33 +54,14 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let deadline = this.call.context().deadline();
-        let over = ready!(this.call.as_mut().poll(deadline, cx));
-        let (context, observer) = (this.call.context(), this.shared.observer.as_ref());
-        let rejection = match over {
-            Over::Ended(result) => {
-                bound::report_late(context, observer);
-                return Poll::Ready(match result {
-                    Ok(answer) => Ok(bound::within_deadline(
-                        &this.shared.wire,
-                        answer,
-                        context,
-                        observer,
-                    )),
-                    Err(error) => Err(error.into()),
-                });
-            }
-            Over::Cut { sent } => {
-                bound::report_late(context, observer);
-                match deadline.filter(|_| sent) {
-                    Some(deadline) => cut(context, deadline.remaining(*this.called)),
-                    None => refused(context),
-                }
-            }
-            Over::Refused => refused(context),
-        };
-        Poll::Ready(Err(bound::reject(rejection, context, observer)))
+        let this = self.project();
+        let (shared, called) = (this.shared, *this.called);
+        let observer = shared.observer.as_ref();
+        this.call
+            .poll_operation(cx, &shared.wire, observer, |context, cut_at| match cut_at {
+                Some(deadline) => cut(context, deadline.remaining(called)),
+                None => refused(context),
+            })
     }
 }
 

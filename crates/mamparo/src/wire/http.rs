@@ -9,6 +9,7 @@ use mamparo_core::BoxError;
 use mamparo_core::clock::{SystemClock, WallClock};
 
 use super::{BodyLimits, BoundsAnswer, CarriesDeadline, TimedBody};
+use crate::replay::ATTEMPT_HEADER;
 use crate::wire::codec::{DeadlineHeader, DeadlineHeaders, Read};
 
 /// The deadline headers that are accepted, and those that are sent.
@@ -92,6 +93,22 @@ impl<B> CarriesDeadline<Request<B>> for HttpWire {
         self.accepted.strip(request.headers_mut());
         // A request whose header map is full goes without: it is bounded here all the same.
         let _full = self.sent.write_all(request.headers_mut(), remaining, wall);
+    }
+
+    #[inline]
+    fn attempt(&self, request: &Request<B>) -> u32 {
+        let value = request.headers().get(ATTEMPT_HEADER);
+        value.map_or(0, |value| digits(value.as_bytes()))
+    }
+}
+
+/// A number in digits only, since `parse` would take a sign; 0 if it is none, or too large.
+fn digits(value: &[u8]) -> u32 {
+    let text = std::str::from_utf8(value).unwrap_or_default();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().unwrap_or(0)
+    } else {
+        0
     }
 }
 

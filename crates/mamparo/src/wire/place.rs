@@ -15,6 +15,12 @@ pub trait CarriesDeadline<Req>: Send + Sync + 'static {
 
     /// Writes what remains on a request, in place of any value that it carries.
     fn write(&self, request: &mut Req, remaining: Duration);
+
+    /// Reads which attempt of its caller the request is, 0 where it does not say so.
+    #[inline]
+    fn attempt(&self, _request: &Req) -> u32 {
+        0
+    }
 }
 
 /// Bounds the stream of an answer.
