@@ -21,7 +21,7 @@ use crate::connect_timeout::ConnectTimeout;
 use crate::replay::ReplayBody;
 use crate::stack::Stack;
 
-/// The recommended stack around hyper-util's client: what [`hyper`] returns.
+/// The recommended stack around hyper-util's client: what [`hyper()`] returns.
 pub type HyperClient<C, B, O = Identity, A = Identity> =
     <Stack<O, A> as Layer<HyperTransport<ConnectTimeout<C>, ReplayBody<B>>>>::Service;
 

@@ -18,7 +18,7 @@ use tower_service::Service;
 use super::proof::prove;
 use crate::stack::Stack;
 
-/// The recommended stack around reqwest's client: what [`reqwest`] returns.
+/// The recommended stack around reqwest's client: what [`reqwest()`] returns.
 pub type ReqwestClient<O = Identity, A = Identity> =
     <Stack<O, A> as Layer<ReqwestTransport>>::Service;
 
