@@ -70,7 +70,10 @@ const ALL: &[&str] = &[
 /// Heavy dependencies, by the start of their name, and the only crates that may name them.
 const HEAVY: &[(&str, &[&str])] = &[
     // Besides its owner: whoever installs an SDK, to export or to look at what was written.
-    ("opentelemetry", &["mamparo-telemetry", "mamparo-examples", "mamparo-tests"]),
+    (
+        "opentelemetry",
+        &["mamparo-telemetry", "mamparo-examples", "mamparo-tests"],
+    ),
     ("sqlx", &[]),
     ("lapin", &[]),
     ("redis", &[]),
