@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::Response;
-use mamparo_core::{BoxError, Outcome};
+use mamparo_core::{BoxError, Head, Outcome, Verdict};
 use pin_project::pin_project;
 
 use super::guard::AttemptGuard;
@@ -50,7 +50,11 @@ where
         let Some(mut attempt) = this.attempt.take() else {
             return Poll::Pending; // not reached, as above
         };
-        let head = this.shared.classifier.head(answer.as_ref());
+        let head = if attempt.is_open() {
+            this.shared.classifier.head(answer.as_ref())
+        } else {
+            Head::last(Verdict::IGNORED) // nobody would hear of it
+        };
         Poll::Ready(match answer {
             Ok(response) => {
                 attempt.answered(response.status(), response.version());

@@ -2,25 +2,30 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{Request, StatusCode, Version};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::{BoxError, CallContext, Deadline, Dependency, Settle, Verdict};
+use opentelemetry::Context;
 use opentelemetry::trace::SpanKind;
-use opentelemetry::{Context, KeyValue};
 
 use super::layer::Shared;
 use super::send::{Answered, Sending, Sent};
 use crate::metrics::{Attributes, Instruments};
 use crate::outcome::Outcome;
-use crate::semconv::{
-    ATTEMPT_VERDICT, DEPENDENCY, ERROR_TYPE, HTTP_RESPONSE_STATUS_CODE, NETWORK_PROTOCOL_VERSION,
-};
-use crate::source::{Recorded, Started, within};
+use crate::semconv::{ATTEMPT_VERDICT, DEPENDENCY};
+use crate::source::{Started, within};
 
 /// Holds an attempt open until its answer is over; dropped before that, it was cut or cancelled.
+///
+/// Where nobody would hear of the end, there is nothing in it.
 pub struct AttemptGuard {
+    // Boxed: it is moved into the future, out of it and into the body, mostly empty.
+    open: Option<Box<Open>>,
+}
+
+/// An attempt whose end somebody waits for.
+struct Open {
     span: Option<Started>,
     measure: Option<Measure>,
     dependency: Dependency,
@@ -41,13 +46,12 @@ impl AttemptGuard {
         // Counted whether or not anybody listens: what is further out relies on it.
         let resend_count = CallContext::count_send(shared.dependency);
         let now = clock::now();
-        let sending = Sending::new(request, shared.dependency, resend_count);
-        let span = shared
-            .spans
-            .start(now, sending.span_name(), SpanKind::Client, || {
-                sending.span_attributes()
-            });
-        let instruments = shared.meters.find(|| now);
+        let sending = Sending::new(request, &shared.servers, shared.dependency, resend_count);
+        let ask = shared.pulse.is_due(now);
+        let name = || sending.span_name();
+        let describe = || sending.span_attributes();
+        let span = shared.spans.start(ask, name, SpanKind::Client, describe);
+        let instruments = shared.meters.find(|| ask);
         let measure = instruments
             .filter(|_| !Context::is_current_telemetry_suppressed())
             .map(|instruments| Measure {
@@ -55,50 +59,59 @@ impl AttemptGuard {
                 sent: sending.sent(),
             });
         if let Some(span) = &span {
-            shared.propagation.inject(now, span, request.headers_mut());
+            shared.propagation.inject(ask, span, request.headers_mut());
+        }
+        let span = span.filter(Started::lasts);
+        if span.is_none() && measure.is_none() {
+            return Self { open: None };
         }
         let context = CallContext::current();
+        let cuts = [context.attempt_cut(), context.deadline()];
         Self {
-            span,
-            measure,
-            dependency: shared.dependency,
-            began: now,
-            cut: [context.attempt_cut(), context.deadline()]
-                .into_iter()
-                .flatten()
-                .min(),
-            answered: None,
+            open: Some(Box::new(Open {
+                span,
+                measure,
+                dependency: shared.dependency,
+                began: now,
+                cut: cuts.into_iter().flatten().min(),
+                answered: None,
+            })),
         }
     }
 
     /// Makes the attempt's span current while `f` runs.
     #[inline]
     pub(super) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        within(self.span.as_ref().and_then(Started::context), f)
+        let span = self.open.as_ref().and_then(|open| open.span.as_ref());
+        within(span.and_then(Started::context), f)
+    }
+
+    /// Tells whether anybody would hear of the end.
+    pub(super) const fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     pub(super) fn answered(&mut self, status: StatusCode, version: Version) {
-        self.answered = Some(Answered { status, version });
+        if let Some(open) = &mut self.open {
+            open.answered = Some(Answered { status, version });
+        }
     }
 
     pub(super) fn fail(&mut self, verdict: Verdict, error: &BoxError) {
-        if self.is_open() {
-            self.end(&Outcome::error(verdict, error));
+        if let Some(open) = self.open.take() {
+            open.end(&Outcome::error(verdict, error));
         }
     }
+}
 
-    /// Without span and measurement there is nothing to say at the end.
-    const fn is_open(&self) -> bool {
-        self.span.is_some() || self.measure.is_some()
-    }
-
-    fn end(&mut self, outcome: &Outcome) {
+impl Open {
+    fn end(self: Box<Self>, outcome: &Outcome) {
         let elapsed = clock::now().saturating_duration_since(self.began);
-        let (span, measure) = (self.span.take(), self.measure.take());
-        if let Some(span) = span.as_ref().and_then(Started::recorded) {
-            self.end_span(span, outcome, elapsed);
+        if let Some(span) = self.span.as_ref().and_then(Started::recorded) {
+            let attributes = self.answered.into_iter().flat_map(Answered::attributes);
+            span.end(elapsed, attributes, outcome.error.clone());
         }
-        if let Some(Measure { instruments, sent }) = measure {
+        if let Some(Measure { instruments, sent }) = self.measure {
             let attributes = sent.metric_attributes(self.answered, outcome);
             let seconds = elapsed.as_secs_f64();
             let duration = &instruments.request_duration;
@@ -109,32 +122,22 @@ impl AttemptGuard {
             instruments.attempts.add(1, by_verdict.as_slice());
         }
     }
-
-    fn end_span(&self, span: &Recorded, outcome: &Outcome, elapsed: Duration) {
-        if let Some(answered) = self.answered {
-            span.set(KeyValue::new(HTTP_RESPONSE_STATUS_CODE, answered.status()));
-            if let Some(version) = answered.version() {
-                span.set(KeyValue::new(NETWORK_PROTOCOL_VERSION, version));
-            }
-        }
-        let error = outcome.error.clone();
-        span.end(elapsed, error.map(|error| KeyValue::new(ERROR_TYPE, error)));
-    }
 }
 
 impl Settle for AttemptGuard {
     fn settle(&mut self, verdict: Verdict) {
-        if self.is_open() {
-            let status = self.answered.map(|answered| answered.status);
-            self.end(&Outcome::answer(verdict, status));
+        if let Some(open) = self.open.take() {
+            let status = open.answered.map(|answered| answered.status);
+            open.end(&Outcome::answer(verdict, status));
         }
     }
 }
 
 impl Drop for AttemptGuard {
     fn drop(&mut self) {
-        if self.is_open() {
-            self.end(&Outcome::dropped(self.cut));
+        if let Some(open) = self.open.take() {
+            let outcome = Outcome::dropped(open.cut);
+            open.end(&outcome);
         }
     }
 }
@@ -142,7 +145,6 @@ impl Drop for AttemptGuard {
 impl fmt::Debug for AttemptGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AttemptGuard")
-            .field("dependency", &self.dependency)
             .field("open", &self.is_open())
             .finish_non_exhaustive()
     }

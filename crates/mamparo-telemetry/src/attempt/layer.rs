@@ -9,8 +9,8 @@ use opentelemetry::trace::{Tracer, TracerProvider};
 use tower_layer::Layer;
 
 use super::service::Attempt;
-use crate::http::Propagation;
-use crate::source::{Meters, Spans};
+use crate::http::{Propagation, Servers};
+use crate::source::{Meters, Pulse, Spans};
 
 /// Records physical sends over HTTP: see the [module's text](super).
 #[derive(Clone, Debug)]
@@ -25,7 +25,10 @@ pub(super) struct Shared<P> {
     pub(super) dependency: Dependency,
     pub(super) spans: Spans,
     pub(super) meters: Meters,
+    /// When to ask for what is not known yet.
+    pub(super) pulse: Pulse,
     pub(super) propagation: Propagation,
+    pub(super) servers: Servers,
 }
 
 impl AttemptLayer<Http> {
@@ -51,7 +54,9 @@ impl<P> AttemptLayer<P> {
                 dependency: dependency.into(),
                 spans: Spans::global(),
                 meters: Meters::global(),
+                pulse: Pulse::new(),
                 propagation: Propagation::global(),
+                servers: Servers::default(),
             }),
         }
     }

@@ -1,10 +1,12 @@
 //! What is known of a send: before it, and once its head is there.
 
+use std::cell::OnceCell;
+
 use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
 use mamparo_core::Dependency;
 use opentelemetry::KeyValue;
 
-use crate::http::{Server, full_url, known_method};
+use crate::http::{Server, Servers, full_url, known_method};
 use crate::metrics::Attributes;
 use crate::outcome::Outcome;
 use crate::semconv::{
@@ -22,8 +24,11 @@ pub(super) struct Sending<'a> {
     method: &'a Method,
     uri: &'a Uri,
     headers: &'a HeaderMap,
+    servers: &'a Servers,
     dependency: Dependency,
     resend_count: u32,
+    /// Read when it is first asked for.
+    server: OnceCell<Option<Server>>,
 }
 
 /// What a measurement says of its request.
@@ -43,6 +48,7 @@ pub(super) struct Answered {
 impl<'a> Sending<'a> {
     pub(super) fn new<A>(
         request: &'a Request<A>,
+        servers: &'a Servers,
         dependency: Dependency,
         resend_count: u32,
     ) -> Self {
@@ -50,9 +56,16 @@ impl<'a> Sending<'a> {
             method: request.method(),
             uri: request.uri(),
             headers: request.headers(),
+            servers,
             dependency,
             resend_count,
+            server: OnceCell::new(),
         }
+    }
+
+    fn server(&self) -> Option<Server> {
+        let server = || self.servers.find(self.uri, self.headers);
+        self.server.get_or_init(server).clone()
     }
 
     /// The span's name is the method alone: a path would be a name per item.
@@ -70,7 +83,7 @@ impl<'a> Sending<'a> {
                 list.push(KeyValue::new(HTTP_REQUEST_METHOD_ORIGINAL, original));
             }
         }
-        if let Some(server) = Server::of(self.uri, self.headers) {
+        if let Some(server) = self.server() {
             list.push(KeyValue::new(SERVER_ADDRESS, server.address));
             list.extend(
                 server
@@ -92,7 +105,7 @@ impl<'a> Sending<'a> {
     pub(super) fn sent(&self) -> Sent {
         Sent {
             method: known_method(self.method).unwrap_or(METHOD_OTHER),
-            server: Server::of(self.uri, self.headers),
+            server: self.server(),
         }
     }
 }
@@ -124,12 +137,20 @@ impl Sent {
 }
 
 impl Answered {
-    pub(super) fn status(self) -> i64 {
+    /// What a span says of it.
+    pub(super) fn attributes(self) -> impl Iterator<Item = KeyValue> {
+        let version = self.version();
+        let version = version.map(|version| KeyValue::new(NETWORK_PROTOCOL_VERSION, version));
+        let status = KeyValue::new(HTTP_RESPONSE_STATUS_CODE, self.status());
+        std::iter::once(status).chain(version)
+    }
+
+    fn status(self) -> i64 {
         i64::from(self.status.as_u16())
     }
 
     /// The version as the conventions write it; none for one that they don't.
-    pub(super) fn version(self) -> Option<&'static str> {
+    fn version(self) -> Option<&'static str> {
         Some(match self.version {
             Version::HTTP_10 => "1.0",
             Version::HTTP_11 => "1.1",

@@ -12,7 +12,7 @@ mod url;
 
 pub(crate) use method::known_method;
 pub(crate) use propagate::Propagation;
-pub(crate) use server::Server;
+pub(crate) use server::{Server, Servers};
 pub(crate) use url::full_url;
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mamparo_core::clock::Instant;
 use opentelemetry::propagation::{Injector, TextMapPropagator};
 use opentelemetry::trace::{SpanContext, TraceContextExt, TraceFlags};
 use opentelemetry::{Context, global};
 
-use crate::source::{Pulse, Started};
+use crate::source::Started;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -27,25 +26,23 @@ pub(crate) enum Propagation {
 }
 
 /// Remembers what kind the global propagator is, so that its lock is not taken at every call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Global {
-    pulse: Pulse,
     does_more: AtomicBool,
 }
 
 impl Propagation {
     pub(crate) fn global() -> Self {
-        Self::Global(Global {
-            pulse: Pulse::new(),
-            does_more: AtomicBool::new(false),
-        })
+        Self::Global(Global::default())
     }
 
     /// Writes the identity; what the request carried in those fields is replaced.
-    pub(crate) fn inject(&self, now: Instant, span: &Started, headers: &mut HeaderMap) {
+    ///
+    /// `ask` says whether to look at the global propagator anew.
+    pub(crate) fn inject(&self, ask: bool, span: &Started, headers: &mut HeaderMap) {
         match self {
             Self::Given(propagator) => inject_with(&**propagator, span, headers),
-            Self::Global(global) if global.does_more(now) => {
+            Self::Global(global) if global.does_more(ask) => {
                 global::get_text_map_propagator(|propagator| {
                     inject_with(propagator, span, headers);
                 });
@@ -56,8 +53,8 @@ impl Propagation {
 }
 
 impl Global {
-    fn does_more(&self, now: Instant) -> bool {
-        if self.pulse.is_due(now) {
+    fn does_more(&self, ask: bool) -> bool {
+        if ask {
             let does_more = global::get_text_map_propagator(|propagator| {
                 let mut fields = propagator.fields();
                 fields.any(|field| TRACEPARENT != field && TRACESTATE != field)
@@ -71,7 +68,6 @@ impl Global {
 impl Clone for Global {
     fn clone(&self) -> Self {
         Self {
-            pulse: self.pulse.clone(),
             does_more: AtomicBool::new(self.does_more.load(Ordering::Relaxed)),
         }
     }
@@ -108,12 +104,14 @@ impl Injector for Headers<'_> {
 
 /// Writes `traceparent` and `tracestate` (W3C Trace Context level 2, §3.2 and §3.3).
 fn write_w3c(identity: &SpanContext, headers: &mut HeaderMap) {
+    // What the request carried belongs to the traceparent that is replaced here.
+    headers.remove(TRACESTATE);
     let state = identity.trace_state().header();
-    match HeaderValue::try_from(state) {
-        Ok(state) if !state.is_empty() => headers.insert(TRACESTATE, state),
-        // What the request carried belongs to the traceparent that is replaced here.
-        _ => headers.remove(TRACESTATE),
-    };
+    if !state.is_empty()
+        && let Ok(state) = HeaderValue::try_from(state)
+    {
+        headers.insert(TRACESTATE, state);
+    }
     if let Ok(value) = HeaderValue::from_bytes(&traceparent(identity)) {
         headers.insert(TRACEPARENT, value);
     }

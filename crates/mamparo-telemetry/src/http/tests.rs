@@ -53,8 +53,11 @@ fn what_only_looks_like_a_secret_key_stays() {
 /// OT-05.
 #[test]
 fn host_and_port_come_from_the_address_and_its_scheme() {
+    let servers = Servers::default();
     let server = |url: &str| {
-        let server = Server::of(&url.parse().unwrap(), &HeaderMap::new()).unwrap();
+        let server = servers
+            .find(&url.parse().unwrap(), &HeaderMap::new())
+            .unwrap();
         (server.address.to_string(), server.port)
     };
     assert_eq!(server("http://a/"), ("a".into(), Some(80)));
@@ -62,18 +65,24 @@ fn host_and_port_come_from_the_address_and_its_scheme() {
     assert_eq!(server("https://u:p@a:8443/"), ("a".into(), Some(8443)));
     assert_eq!(server("http://[::1]:81/"), ("::1".into(), Some(81)));
     assert_eq!(server("amqp://a/"), ("a".into(), None));
+    assert_eq!(server("http://a/"), ("a".into(), Some(80)), "remembered");
+    assert_eq!(
+        server("https://a/"),
+        ("a".into(), Some(443)),
+        "the port is the scheme's"
+    );
 }
 
 #[test]
 fn without_an_address_the_host_header_says_where() {
     let mut headers = HeaderMap::new();
     let path = Uri::from_static("/p");
-    assert_eq!(Server::of(&path, &headers), None);
+    assert_eq!(Servers::default().find(&path, &headers), None);
     headers.insert(HOST, "b:82".parse().unwrap());
-    let server = Server::of(&path, &headers).unwrap();
+    let server = Servers::default().find(&path, &headers).unwrap();
     assert_eq!((&*server.address, server.port), ("b", Some(82)));
     headers.insert(HOST, "not a host".parse().unwrap());
-    assert_eq!(Server::of(&path, &headers), None);
+    assert_eq!(Servers::default().find(&path, &headers), None);
 }
 
 /// OT-09: the list replaces the standard one as a whole, and is case-sensitive.

@@ -17,16 +17,17 @@ const REDACTED: &str = "REDACTED";
 
 /// Returns the address with user, password and the values of secret query keys replaced.
 pub(crate) fn full_url(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().map_or(["", ""], |scheme| [scheme, "://"]);
     let authority = uri.authority().map_or("", |authority| authority.as_str());
-    let query = uri.query().unwrap_or_default();
-    let scheme = uri.scheme_str().unwrap_or_default();
-    // Enough for an address without secrets: "://" and "?" besides.
-    let mut url =
-        String::with_capacity(scheme.len() + authority.len() + uri.path().len() + query.len() + 4);
-    if !scheme.is_empty() {
-        url.push_str(scheme);
-        url.push_str("://");
-    }
+    let query = uri.query();
+    // Exact for an address without secrets, so that it is not copied again as an attribute.
+    let length = scheme[0].len()
+        + scheme[1].len()
+        + authority.len()
+        + uri.path().len()
+        + query.map_or(0, |query| query.len() + 1);
+    let mut url = String::with_capacity(length);
+    url.extend(scheme);
     match authority.rsplit_once('@') {
         Some((_, host)) => {
             url.push_str("REDACTED:REDACTED@");
@@ -35,7 +36,7 @@ pub(crate) fn full_url(uri: &Uri) -> String {
         None => url.push_str(authority),
     }
     url.push_str(uri.path());
-    if uri.query().is_some() {
+    if let Some(query) = query {
         push_query(&mut url, query);
     }
     url

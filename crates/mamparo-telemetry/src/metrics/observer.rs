@@ -11,14 +11,14 @@ use opentelemetry::{Context, KeyValue, Value};
 use super::budgets::Budgets;
 use super::{Attributes, Instruments};
 use crate::semconv::{DEPENDENCY, REASON, SENT};
-use crate::source::Meters;
+use crate::source::{Meters, Pulse};
 
 /// Turns what layers report into metrics, and into events on the operation's span; see the [module](super).
 ///
 /// Make one per program and give a clone to every layer: clones share everything.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    meters: Arc<Meters>,
+    meters: Arc<(Meters, Pulse)>,
     budgets: Arc<Budgets>,
 }
 
@@ -45,7 +45,7 @@ impl Metrics {
 
     fn with(meters: Meters) -> Self {
         let metrics = Self {
-            meters: Arc::new(meters),
+            meters: Arc::new((meters, Pulse::new())),
             budgets: Arc::default(),
         };
         // A provider that was passed in is there already; a budget must not wait for the first event.
@@ -71,7 +71,8 @@ impl Metrics {
     }
 
     fn instruments(&self) -> Option<&Instruments> {
-        let instruments = self.meters.find(clock::now)?;
+        let (meters, pulse) = &*self.meters;
+        let instruments = meters.find(|| pulse.is_due(clock::now()))?;
         self.budgets.observe_with(instruments.meter());
         Some(instruments)
     }

@@ -12,7 +12,7 @@ use opentelemetry::trace::SpanKind;
 use super::layer::Shared;
 use crate::metrics::{Attributes, Instruments};
 use crate::outcome::Outcome;
-use crate::semconv::{DEPENDENCY, ERROR_TYPE, OPERATION_ATTEMPTS, OPERATION_ID, OPERATION_OUTCOME};
+use crate::semconv::{DEPENDENCY, OPERATION_ATTEMPTS, OPERATION_ID, OPERATION_OUTCOME};
 use crate::source::{Started, within};
 
 /// Holds an operation open until its answer is over; dropped before that, the operation was cancelled.
@@ -29,20 +29,18 @@ impl OperationGuard {
     pub(super) fn begin<P>(shared: &Shared<P>) -> Self {
         let now = clock::now();
         let context = CallContext::join(LayerKind::Operation, shared.dependency).started_at(now);
+        let ask = shared.pulse.is_due(now);
+        let name = || shared.span_name;
         let describe = || {
             let mut attributes = Vec::with_capacity(ATTRIBUTES);
             attributes.push(KeyValue::new(DEPENDENCY, shared.dependency.as_str()));
-            let id = context.operation().map(|id| id.to_string());
-            attributes.extend(id.map(|id| KeyValue::new(OPERATION_ID, id)));
             attributes
         };
         Self {
             context,
             began: now,
-            span: shared
-                .spans
-                .start(now, shared.span_name, SpanKind::Internal, describe),
-            instruments: shared.meters.find(|| now).cloned(),
+            span: shared.spans.start(ask, name, SpanKind::Internal, describe),
+            instruments: shared.meters.find(|| ask).cloned(),
             ended: false,
         }
     }
@@ -72,10 +70,14 @@ impl OperationGuard {
         }
         if let Some(span) = recorded {
             let attempts = i64::from(self.context.sends());
-            span.set(KeyValue::new(OPERATION_ATTEMPTS, attempts));
-            span.set(KeyValue::new(OPERATION_OUTCOME, outcome.name));
-            let error = outcome.error.clone();
-            span.end(elapsed, error.map(|error| KeyValue::new(ERROR_TYPE, error)));
+            let attributes = [
+                KeyValue::new(OPERATION_ATTEMPTS, attempts),
+                KeyValue::new(OPERATION_OUTCOME, outcome.name),
+            ];
+            let id = self.context.operation().map(|id| id.to_string());
+            let id = id.map(|id| KeyValue::new(OPERATION_ID, id));
+            let attributes = attributes.into_iter().chain(id);
+            span.end(elapsed, attributes, outcome.error.clone());
         }
     }
 

@@ -9,7 +9,7 @@ use tower_layer::Layer;
 
 use super::guard::span_name;
 use super::service::Operation;
-use crate::source::{Meters, Spans};
+use crate::source::{Meters, Pulse, Spans};
 
 /// Records operations: see the [module's text](super).
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub(super) struct Shared<P> {
     pub(super) span_name: &'static str,
     pub(super) spans: Spans,
     pub(super) meters: Meters,
+    /// When to ask for what is not known yet.
+    pub(super) pulse: Pulse,
 }
 
 impl OperationLayer<Http> {
@@ -52,6 +54,7 @@ impl<P> OperationLayer<P> {
                 span_name: span_name(dependency),
                 spans: Spans::global(),
                 meters: Meters::global(),
+                pulse: Pulse::new(),
             }),
         }
     }

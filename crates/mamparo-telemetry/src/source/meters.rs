@@ -3,11 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use mamparo_core::clock::Instant;
 use opentelemetry::global;
 use opentelemetry::metrics::MeterProvider;
 
-use super::Pulse;
 use super::scope::scope;
 use crate::metrics::Instruments;
 
@@ -15,28 +13,26 @@ use crate::metrics::Instruments;
 #[derive(Clone)]
 pub(crate) struct Meters {
     instruments: OnceLock<Arc<Instruments>>,
-    pulse: Pulse,
 }
 
 impl Meters {
-    /// Asks for the global provider at first use, and again until there is one.
-    pub(crate) fn global() -> Self {
+    /// Asks for the global provider until there is one.
+    pub(crate) const fn global() -> Self {
         Self {
             instruments: OnceLock::new(),
-            pulse: Pulse::new(),
         }
     }
 
     pub(crate) fn given(provider: &dyn MeterProvider) -> Self {
         Self {
             instruments: OnceLock::from(instruments(provider)),
-            pulse: Pulse::new(),
         }
     }
 
-    pub(crate) fn find(&self, now: impl FnOnce() -> Instant) -> Option<&Arc<Instruments>> {
+    /// `ask` says whether to ask for a global provider, if none is known.
+    pub(crate) fn find(&self, ask: impl FnOnce() -> bool) -> Option<&Arc<Instruments>> {
         let found = self.instruments.get();
-        if found.is_some() || !self.pulse.is_due(now()) {
+        if found.is_some() || !ask() {
             return found;
         }
         let provider = global::meter_provider();

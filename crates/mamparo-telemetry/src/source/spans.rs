@@ -1,17 +1,18 @@
 //! Starting spans.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use mamparo_core::clock::{Instant, SystemClock, WallClock};
+use mamparo_core::clock::{SystemClock, WallClock};
 use opentelemetry::trace::{
     SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceFlags, Tracer, TracerProvider,
 };
 use opentelemetry::{Context, KeyValue, global};
 
-use super::Pulse;
 use super::scope::scope;
+use crate::semconv::ERROR_TYPE;
 
 /// The flag by which a trace id says that it is random (W3C Trace Context level 2, §3.2.2.5.2).
 const RANDOM: TraceFlags = TraceFlags::new(0x02);
@@ -20,7 +21,6 @@ const RANDOM: TraceFlags = TraceFlags::new(0x02);
 #[derive(Clone)]
 pub(crate) struct Spans {
     tracer: OnceLock<Arc<dyn Starts>>,
-    pulse: Pulse,
 }
 
 /// A span that was started.
@@ -44,11 +44,10 @@ pub(crate) struct Recorded {
 }
 
 impl Spans {
-    /// Asks for the global provider at first use, and again until there is one.
-    pub(crate) fn global() -> Self {
+    /// Asks for the global provider until there is one.
+    pub(crate) const fn global() -> Self {
         Self {
             tracer: OnceLock::new(),
-            pulse: Pulse::new(),
         }
     }
 
@@ -59,29 +58,29 @@ impl Spans {
         let tracer: Arc<dyn Starts> = Arc::new(provider.tracer_with_scope(scope()));
         Self {
             tracer: OnceLock::from(tracer),
-            pulse: Pulse::new(),
         }
     }
 
     /// Starts a span below the current one; none without a provider, or where telemetry is suppressed.
     ///
+    /// `ask` says whether to ask for a global provider, if none is known.
     /// Below a span that is not sampled, `describe` is not called unless the sampler records all the same.
     pub(crate) fn start(
         &self,
-        now: Instant,
-        name: &'static str,
+        ask: bool,
+        name: impl FnOnce() -> &'static str,
         kind: SpanKind,
         describe: impl Fn() -> Vec<KeyValue>,
     ) -> Option<Started> {
         let known = self.tracer.get();
-        if known.is_none() && !self.pulse.is_due(now) {
+        if known.is_none() && !ask {
             return None;
         }
         let found = known
             .is_none()
             .then(|| Arc::new(global::tracer_with_scope(scope())) as Arc<dyn Starts>);
         let tracer = known.or(found.as_ref())?;
-        let mut builder = SpanBuilder::from_name(name);
+        let mut builder = SpanBuilder::from_name(name());
         builder.span_kind = Some(kind);
         let started = Context::map_current(|parent| start(&**tracer, builder, parent, describe));
         if let (Some(_), Some(found)) = (&started, found) {
@@ -104,14 +103,16 @@ fn start(
     let span = parent.span();
     let above = span.span_context();
     let bare = above.is_valid() && !above.is_sampled();
+    // The wall clock is read where a span is likely to record: it costs as much as what is left out here.
+    let began = (!bare).then(|| SystemClock.now());
+    builder.start_time = began;
     builder.attributes = (!bare).then(&describe);
-    let began = SystemClock.now();
-    builder.start_time = Some(began);
     match tracer.start(builder, parent) {
         Begun::Recording(context) => {
             if bare {
                 context.span().set_attributes(describe());
             }
+            let began = began.unwrap_or_else(|| SystemClock.now());
             Some(Started::Recording(Recorded { context, began }))
         }
         // The no-op tracer hands out the span that it found above, or an invalid one.
@@ -157,6 +158,11 @@ impl Started {
         }
     }
 
+    /// Tells whether anything of it must be kept until its end.
+    pub(crate) const fn lasts(&self) -> bool {
+        !matches!(self, Self::Unsampled { context: None, .. })
+    }
+
     pub(crate) fn recorded(&self) -> Option<&Recorded> {
         match self {
             Self::Recording(recorded) => Some(recorded),
@@ -166,16 +172,19 @@ impl Started {
 }
 
 impl Recorded {
-    pub(crate) fn set(&self, attribute: KeyValue) {
-        self.context.span().set_attribute(attribute);
-    }
-
     /// Ends the span, as long after its start as was measured on the monotonic clock.
-    pub(crate) fn end(&self, elapsed: Duration, error: Option<KeyValue>) {
+    pub(crate) fn end(
+        &self,
+        elapsed: Duration,
+        attributes: impl IntoIterator<Item = KeyValue>,
+        error: Option<Cow<'static, str>>,
+    ) {
         let span = self.context.span();
-        if let Some(error) = error {
-            span.set_attribute(error);
-            span.set_status(Status::error(""));
+        let status = error.is_some().then(|| Status::error(""));
+        let error = error.map(|error| KeyValue::new(ERROR_TYPE, error));
+        span.set_attributes(attributes.into_iter().chain(error));
+        if let Some(status) = status {
+            span.set_status(status);
         }
         span.end_with_timestamp(self.began + elapsed);
     }
