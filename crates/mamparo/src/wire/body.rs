@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http_body::{Body, Frame, SizeHint};
@@ -64,13 +64,19 @@ impl BodyLimits {
 
 /// A response body that is cut at a deadline, or when it stalls.
 ///
-/// A cut drops the body, so that the connection is given up, and ends the stream with a [`Rejection`].
+/// A cut drops the body, so that the connection is given up, and ends the stream with a [`Rejection`]. A frame that is
+/// there after the deadline is given only if it is the last.
 #[pin_project]
 pub struct TimedBody<B> {
     #[pin]
     body: Option<B>,
     limits: BodyLimits,
-    /// When the wait for the next frame ends, while one is waited for.
+    wait: Wait,
+}
+
+/// The wait for the next frame.
+struct Wait {
+    /// When it ends, while a frame is waited for.
     idle_until: Option<Deadline>,
     /// Made when something is pending; boxed so that the body stays `Unpin` where its inner one is.
     timer: Option<Pin<Box<Sleep>>>,
@@ -82,8 +88,10 @@ impl<B> TimedBody<B> {
         Self {
             body: Some(body),
             limits,
-            idle_until: None,
-            timer: None,
+            wait: Wait {
+                idle_until: None,
+                timer: None,
+            },
         }
     }
 }
@@ -106,6 +114,12 @@ impl BodyLimits {
         Some(Rejection::cut(Reason::BodyIdle, self.dependency).with_limit(idle))
     }
 
+    /// Says whether the deadline has passed while there is `more` of the body.
+    fn passed_in_stream(&self, more: bool) -> Option<Rejection> {
+        self.deadline.filter(|_| more)?;
+        self.reached(None, clock::now())
+    }
+
     fn report(&self, rejection: &Rejection) {
         if self.observer.is_some() {
             let context = self.context.unwrap_or_else(CallContext::current);
@@ -114,14 +128,40 @@ impl BodyLimits {
     }
 }
 
-/// Waits for the earlier of two limits; ready when `due` may have been reached.
-fn poll_timer(timer: &mut Option<Pin<Box<Sleep>>>, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
-    let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
-    // A timer that fires too early is set again then: cheaper than setting it at every frame.
-    if timer.is_elapsed() || timer.deadline() > due {
-        timer.as_mut().reset(due);
+impl Wait {
+    /// Waits until a limit is reached; for ever where there is none.
+    fn poll_reached(&mut self, limits: &BodyLimits, cx: &mut Context<'_>) -> Poll<Rejection> {
+        if limits.deadline.is_none() && limits.idle.is_none() {
+            return Poll::Pending;
+        }
+        loop {
+            let now = clock::now();
+            if let Some(idle) = limits.idle {
+                self.idle_until
+                    .get_or_insert_with(|| Deadline::after(now, idle));
+            }
+            if let Some(rejection) = limits.reached(self.idle_until, now) {
+                return Poll::Ready(rejection);
+            }
+            let due = [self.idle_until, limits.deadline].into_iter().flatten();
+            let Some(due) = due.min() else {
+                return Poll::Pending;
+            };
+            ready!(self.poll_timer(due.instant(), cx));
+        }
     }
-    timer.as_mut().poll(cx)
+
+    /// Ready when `due` may have been reached.
+    fn poll_timer(&mut self, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        // No limit moves nearer, so one that fires too early is set again then: cheaper than setting it at every frame.
+        if timer.is_elapsed() {
+            timer.as_mut().reset(due);
+        }
+        timer.as_mut().poll(cx)
+    }
 }
 
 impl<B> Body for TimedBody<B>
@@ -137,38 +177,25 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let mut this = self.project();
-        let Some(body) = this.body.as_mut().as_pin_mut() else {
+        let Some(mut body) = this.body.as_mut().as_pin_mut() else {
             return Poll::Ready(None);
         };
-        if let Poll::Ready(frame) = this.limits.enter(|| body.poll_frame(cx)) {
-            *this.idle_until = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        if this.limits.deadline.is_none() && this.limits.idle.is_none() {
-            return Poll::Pending;
-        }
-        loop {
-            let now = clock::now();
-            if let Some(idle) = this.limits.idle {
-                this.idle_until
-                    .get_or_insert_with(|| Deadline::after(now, idle));
+        let rejection = match this.limits.enter(|| body.as_mut().poll_frame(cx)) {
+            Poll::Pending => ready!(this.wait.poll_reached(this.limits, cx)),
+            Poll::Ready(frame) => {
+                this.wait.idle_until = None;
+                let data = matches!(&frame, Some(Ok(frame)) if frame.is_data());
+                // Without this a body that always has a frame ready would go on for ever.
+                let more = data && !body.is_end_stream();
+                let Some(rejection) = this.limits.passed_in_stream(more) else {
+                    return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+                };
+                rejection
             }
-            if let Some(rejection) = this.limits.reached(*this.idle_until, now) {
-                this.limits.report(&rejection);
-                this.body.set(None);
-                return Poll::Ready(Some(Err(rejection.into())));
-            }
-            let Some(due) = [*this.idle_until, this.limits.deadline]
-                .into_iter()
-                .flatten()
-                .min()
-            else {
-                return Poll::Pending;
-            };
-            if poll_timer(this.timer, due.instant(), cx).is_pending() {
-                return Poll::Pending;
-            }
-        }
+        };
+        this.limits.report(&rejection);
+        this.body.set(None);
+        Poll::Ready(Some(Err(rejection.into())))
     }
 
     fn is_end_stream(&self) -> bool {
