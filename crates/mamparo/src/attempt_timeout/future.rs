@@ -79,7 +79,8 @@ impl<W> Shared<W> {
         W: BoundsAnswer<Res>,
     {
         let limits = BodyLimits::default()
-            .dependency(context.dependency())
+            .within(*context)
+            .dependency(self.name(context))
             .until(context.attempt_deadline())
             .idle(self.policy.body_idle())
             .observer(self.observer.clone());
@@ -88,7 +89,7 @@ impl<W> Shared<W> {
 
     #[cold]
     fn reject(&self, limit: Limit, context: &CallContext, sent: bool) -> BoxError {
-        let rejection = reached(limit, context, self.dependency, sent);
+        let rejection = reached(limit, self.name(context), sent);
         bound::reject(rejection, context, self.observer.as_ref())
     }
 }

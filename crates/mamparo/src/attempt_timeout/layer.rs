@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mamparo_core::{Dependency, Observer};
+use mamparo_core::{CallContext, Dependency, Observer};
 use tower_layer::Layer;
 
 use super::{AttemptPolicy, AttemptTimeout};
@@ -23,6 +23,17 @@ pub(super) struct Shared<W> {
     pub(super) wire: W,
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
+}
+
+impl<W> Shared<W> {
+    /// The dependency's name: this layer's own, or else the operation's.
+    pub(super) fn name(&self, context: &CallContext) -> Dependency {
+        if self.dependency == Dependency::UNNAMED {
+            context.dependency()
+        } else {
+            self.dependency
+        }
+    }
 }
 
 impl AttemptTimeoutLayer<NoWire> {
