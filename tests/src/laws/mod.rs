@@ -65,6 +65,7 @@ async fn an_attempt_timeout_keeps_the_laws() {
     Laws::http().assert_all(|inner| http().layer(inner)).await;
 }
 
+/// Rows T9 and T10.
 #[tokio::test(start_paused = true)]
 async fn a_retry_keeps_the_laws() {
     let layer = || RetryLayer::new(retry(), Plain::idempotent());
