@@ -65,7 +65,7 @@ async fn an_attempt_timeout_keeps_the_laws() {
     Laws::http().assert_all(|inner| http().layer(inner)).await;
 }
 
-/// Rows T9 and T10.
+/// Rows T9 and T10: a clone shares the state, and is not taken for ready.
 #[tokio::test(start_paused = true)]
 async fn a_retry_keeps_the_laws() {
     let layer = || RetryLayer::new(retry(), Plain::idempotent());

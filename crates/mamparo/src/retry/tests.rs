@@ -507,7 +507,7 @@ async fn three_retries_around_each_other_send_four_times_and_not_sixty_four() {
     assert_eq!(sends_of_three(Nested::Multiply).await, 64);
 }
 
-/// Row J9.
+/// Row J9: a retry around another is told, not guessed.
 #[tokio::test(start_paused = true)]
 async fn a_nested_retry_says_so() {
     let heard = Heard::default();
@@ -586,7 +586,7 @@ async fn a_body_too_large_to_keep_is_sent_once_and_its_response_returned() {
     );
 }
 
-/// Row J11: Row C20: the error names the setting and the value.
+/// Rows C20 and J11: the error names the setting and the value.
 #[test]
 fn no_attempts_at_all_are_refused_when_the_policy_is_built() {
     let refused =
