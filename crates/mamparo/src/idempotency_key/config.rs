@@ -1,8 +1,10 @@
 //! Which requests get a key, and how it is written.
 
+use std::fmt;
 use std::sync::Arc;
 
-use http::{HeaderName, Method};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method};
 use mamparo_core::InvalidSetting;
 use mamparo_core::clock::{SystemClock, WallClock};
 use mamparo_core::http::IDEMPOTENCY_KEY;
@@ -46,7 +48,26 @@ pub struct KeyBuilder {
     pub(super) header: HeaderName,
     pub(super) form: KeyForm,
     pub(super) methods: Vec<Method>,
+    pub(super) source: Option<Source>,
     pub(super) wall_clock: Arc<dyn WallClock>,
+}
+
+/// Makes keys from requests.
+#[derive(Clone)]
+pub(super) struct Source(Arc<MakeKey>);
+
+type MakeKey = dyn Fn(&Parts) -> Option<HeaderValue> + Send + Sync;
+
+impl Source {
+    pub(super) fn key(&self, head: &Parts) -> Option<HeaderValue> {
+        (self.0)(head)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
+    }
 }
 
 impl KeyPolicy {
@@ -58,6 +79,7 @@ impl KeyPolicy {
             header: IDEMPOTENCY_KEY,
             form: KeyForm::default(),
             methods: vec![Method::POST, Method::PATCH],
+            source: None,
             wall_clock: Arc::new(SystemClock),
         }
     }
@@ -102,6 +124,35 @@ impl KeyBuilder {
     #[must_use]
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.methods = methods.into_iter().take(MAX_METHODS + 1).collect();
+        self
+    }
+
+    /// Makes keys from requests, such as from an order's number: then a repetition by another process is recognised too.
+    ///
+    /// The value is written as it is, in whatever form; a request for which there is none gets a random key.
+    ///
+    /// ```
+    /// use http::HeaderValue;
+    /// use mamparo::idempotency_key::KeyPolicy;
+    ///
+    /// #[derive(Clone)]
+    /// struct Order(u64);
+    ///
+    /// let policy = KeyPolicy::builder()
+    ///     .keys(|head| {
+    ///         let order = head.extensions.get::<Order>()?;
+    ///         HeaderValue::try_from(format!("\"order-{}\"", order.0)).ok()
+    ///     })
+    ///     .build()?;
+    /// # let _ = policy;
+    /// # Ok::<(), mamparo_core::InvalidSetting>(())
+    /// ```
+    #[must_use]
+    pub fn keys(
+        mut self,
+        make: impl Fn(&Parts) -> Option<HeaderValue> + Send + Sync + 'static,
+    ) -> Self {
+        self.source = Some(Source(Arc::new(make)));
         self
     }
 

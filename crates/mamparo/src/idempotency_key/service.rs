@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::Request;
+use http::request::Parts;
 use mamparo_core::{BoxError, CallContext, Event, LayerKind, What};
 use tower_service::Service;
 
@@ -38,11 +39,13 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let context = match self.shared.prepare(&mut request) {
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (mut head, body) = request.into_parts();
+        let context = match self.shared.prepare(&mut head) {
             Ok(context) => context,
             Err(error) => return IdempotencyKeyFuture::failed(error),
         };
+        let request = Request::from_parts(head, body);
         match context {
             Some(mut context) => {
                 let future = context.enter(|| self.inner.call(request));
@@ -55,15 +58,21 @@ where
 
 impl Shared {
     /// Gives the request its key if it needs one; returns the context of a request that has one.
-    fn prepare<B>(&self, request: &mut Request<B>) -> Result<Option<CallContext>, BoxError> {
+    fn prepare(&self, head: &mut Parts) -> Result<Option<CallContext>, BoxError> {
         let settings = &self.policy.settings;
-        match key(settings, request.method(), request.headers()) {
+        match key(settings, &head.method, &head.headers) {
             Key::None => Ok(None),
             Key::Own(hash) => Ok(Some(self.context(hash))),
             Key::Needed => {
-                let value = fresh(settings.form, settings.wall_clock.now())?;
+                let made = settings.source.as_ref().and_then(|source| source.key(head));
+                let mut value = match made {
+                    Some(value) => value,
+                    None => fresh(settings.form, settings.wall_clock.now())?,
+                };
                 let hash = short_hash(&value);
-                request.headers_mut().try_insert(&settings.header, value)?;
+                // Whoever prints the headers does not print the key, and HTTP/2 does not index it.
+                value.set_sensitive(true);
+                head.headers.try_insert(&settings.header, value)?;
                 let context = self.context(hash);
                 Event::report(self.observer.as_ref(), &context, What::KeyAdded { hash });
                 Ok(Some(context))
