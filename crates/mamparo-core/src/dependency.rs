@@ -1,6 +1,6 @@
 //! The name of a remote thing that has its own policy and state.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ pub const MAX_NAMES: usize = 4096;
 /// As many bytes of a name as are kept.
 pub const MAX_NAME_LEN: usize = 128;
 
-static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+static NAMES: LazyLock<Mutex<HashMap<&'static str, Dependency>>> = LazyLock::new(Mutex::default);
 
 /// A dependency's name, such as `catalog` or `psp`.
 ///
@@ -25,15 +25,21 @@ static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::defa
 /// assert_ne!(catalog, Dependency::named("psp"));
 /// assert_eq!(catalog.as_str(), "catalog");
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Dependency(&'static str);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dependency(
+    /// A thin pointer, because it travels with every call; one address a name.
+    &'static &'static str,
+);
+
+static NO_NAME: &str = "";
+static OTHER_NAME: &str = "(other)";
 
 impl Dependency {
     /// A dependency that was given no name.
-    pub const UNNAMED: Self = Self("");
+    pub const UNNAMED: Self = Self(&NO_NAME);
 
     /// Stands for every name past the first [`MAX_NAMES`].
-    pub const OTHER: Self = Self("(other)");
+    pub const OTHER: Self = Self(&OTHER_NAME);
 
     /// Returns the dependency of that name; of a long name only the first [`MAX_NAME_LEN`] bytes count.
     #[must_use]
@@ -44,14 +50,15 @@ impl Dependency {
         }
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
-            return Self(known);
+            return *known;
         }
         if names.len() >= MAX_NAMES {
             return Self::OTHER;
         }
-        let interned: &'static str = Box::leak(name.into());
-        names.insert(interned);
-        Self(interned)
+        let name: &'static str = Box::leak(name.into());
+        let interned = Self(Box::leak(Box::new(name)));
+        names.insert(name, interned);
+        interned
     }
 
     /// Returns the name, empty for [`Dependency::UNNAMED`].
@@ -64,7 +71,20 @@ impl Dependency {
     #[must_use]
     #[inline]
     pub fn may_be(self, other: Self) -> bool {
-        self.0.is_empty() || other.0.is_empty() || std::ptr::eq(self.0, other.0)
+        self.is_unnamed() || other.is_unnamed() || std::ptr::eq(self.0, other.0)
+    }
+
+    /// Tells whether it was given no name.
+    #[must_use]
+    #[inline]
+    pub fn is_unnamed(self) -> bool {
+        std::ptr::eq(self.0, &raw const NO_NAME)
+    }
+}
+
+impl Default for Dependency {
+    fn default() -> Self {
+        Self::UNNAMED
     }
 }
 

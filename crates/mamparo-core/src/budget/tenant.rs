@@ -1,4 +1,5 @@
 use std::fmt;
+use std::num::NonZeroU64;
 
 use crate::fnv;
 
@@ -17,18 +18,22 @@ pub const TENANT_SLOTS: usize = 1_024;
 /// assert_eq!(format!("{:?}", Tenant::of("a")), "Tenant(af63dc4c8601ec8c)");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Tenant(u64);
+pub struct Tenant(NonZeroU64);
 
 impl Tenant {
     /// Hashes a tenant's name.
     #[must_use]
     pub const fn of(name: &str) -> Self {
-        Self(fnv::hash(name.as_bytes()))
+        Self(match NonZeroU64::new(fnv::hash(name.as_bytes())) {
+            Some(hash) => hash,
+            None => NonZeroU64::MIN,
+        })
     }
 
     /// The tenant's place in a table of [`TENANT_SLOTS`]; folded first, because FNV mixes its high half better.
     pub(super) fn slot(self) -> usize {
-        (self.0 ^ (self.0 >> 32)) as usize % TENANT_SLOTS
+        let hash = self.0.get();
+        (hash ^ (hash >> 32)) as usize % TENANT_SLOTS
     }
 }
 

@@ -26,7 +26,9 @@ thread_local!(static CURRENT: Cell<CallContext> = const { Cell::new(CallContext:
 pub struct CallContext {
     deadline: Option<Deadline>,
     started: Option<Instant>,
-    reserve: Duration,
+    attempt_cut: Option<Deadline>,
+    attempt_timeout: Nanos,
+    reserve: Nanos,
     dependency: Dependency,
     operation: Option<OperationId>,
     key_hash: Option<NonZeroU64>,
@@ -35,12 +37,35 @@ pub struct CallContext {
     max_attempts: u32,
     sends: u32,
     upstream_attempt: u32,
-    passed: u16,
+    passed: u8,
     cause: Cause,
     inside_retry: bool,
     resent_inside: bool,
-    attempt_timeout: Duration,
-    attempt_cut: Option<Deadline>,
+}
+
+/// Every layer copies the context, and up to here a copy is a few moves in place instead of a call.
+const CHEAP_TO_COPY: usize = 128;
+
+const _: () = assert!(size_of::<CallContext>() <= CHEAP_TO_COPY);
+
+/// A duration in half the space, up to 584 years.
+#[derive(Clone, Copy, Debug)]
+struct Nanos(u64);
+
+impl Nanos {
+    const ZERO: Self = Self(0);
+
+    const fn of(duration: Duration) -> Self {
+        let nanos = duration.as_nanos();
+        if nanos > u64::MAX as u128 {
+            return Self(u64::MAX);
+        }
+        Self(nanos as u64)
+    }
+
+    const fn duration(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
 }
 
 /// Names one operation in logs and spans: random, 64 bits.
@@ -68,8 +93,8 @@ pub enum LayerKind {
 }
 
 impl LayerKind {
-    const fn bit(self) -> u16 {
-        1 << self as u16
+    const fn bit(self) -> u8 {
+        1 << self as u8
     }
 }
 
@@ -91,7 +116,9 @@ impl CallContext {
     pub const EMPTY: Self = Self {
         deadline: None,
         started: None,
-        reserve: Duration::ZERO,
+        attempt_cut: None,
+        attempt_timeout: Nanos::ZERO,
+        reserve: Nanos::ZERO,
         dependency: Dependency::UNNAMED,
         operation: None,
         key_hash: None,
@@ -104,8 +131,6 @@ impl CallContext {
         cause: Cause::Original,
         inside_retry: false,
         resent_inside: false,
-        attempt_timeout: Duration::ZERO,
-        attempt_cut: None,
     };
 
     /// Returns the context of the call that is being made or polled on this thread.
@@ -128,7 +153,7 @@ impl CallContext {
         if !joins {
             context = context.begin();
         }
-        if dependency != Dependency::UNNAMED {
+        if !dependency.is_unnamed() {
             context.dependency = dependency;
         }
         context.passed |= kind.bit();
@@ -197,7 +222,8 @@ impl CallContext {
     #[must_use]
     #[inline]
     pub fn attempt_deadline(&self) -> Option<Deadline> {
-        self.deadline.map(|deadline| deadline.less(self.reserve))
+        self.deadline
+            .map(|deadline| deadline.less(self.reserve.duration()))
     }
 
     /// Returns the operation's id, if an operation has begun.
@@ -239,7 +265,7 @@ impl CallContext {
     /// Returns how long the current attempt may take until its head is there, zero when nothing bounds it.
     #[must_use]
     pub const fn attempt_timeout(&self) -> Duration {
-        self.attempt_timeout
+        self.attempt_timeout.duration()
     }
 
     /// Returns the instant at which the current attempt is cut, if its head is not there by then.
@@ -297,7 +323,7 @@ impl CallContext {
     /// Keeps time back from the deadline, see [`Self::attempt_deadline`].
     #[must_use]
     pub const fn with_reserve(mut self, reserve: Duration) -> Self {
-        self.reserve = reserve;
+        self.reserve = Nanos::of(reserve);
         self
     }
 
@@ -323,7 +349,7 @@ impl CallContext {
     #[must_use]
     #[inline]
     pub fn with_attempt_timeout(mut self, now: Instant, timeout: Duration) -> Self {
-        self.attempt_timeout = timeout;
+        self.attempt_timeout = Nanos::of(timeout);
         self.attempt_cut = Some(Deadline::after(now, timeout));
         self
     }
