@@ -1,11 +1,12 @@
 //! What happened, told to whoever logs and counts.
 
+use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderName;
+use http::{HeaderName, StatusCode};
 
 use crate::{CallContext, Kind, OperationId, Rejection, Verdict};
 
@@ -151,6 +152,13 @@ pub enum What<'a> {
     },
     /// A caller's absolute deadline had passed on arrival, and was not believed: too many had.
     SkewSuspected,
+    /// A server answered an error with a response, which tells nothing of the error's text.
+    ErrorAnswered {
+        /// The error, that nobody sees further out.
+        error: &'a (dyn Error + 'static),
+        /// The response's status; what HTTP would have got, where gRPC gets 200.
+        status: StatusCode,
+    },
     /// Work went on after the deadline had passed.
     LateWork {
         /// For how long.

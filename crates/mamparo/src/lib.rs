@@ -7,6 +7,7 @@ pub mod client;
 pub mod connect_timeout;
 pub mod deadline;
 pub mod idempotency_key;
+pub mod rejection;
 pub mod replay;
 pub mod retry;
 pub mod server_deadline;

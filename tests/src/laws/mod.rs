@@ -6,6 +6,7 @@ use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
+use mamparo::rejection::RejectionLayer;
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
 use mamparo_core::Plain;
@@ -21,6 +22,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "deadline",
     "idempotency_key",
     "operation",
+    "rejection",
     "retry",
     "server_deadline",
 ];
@@ -114,4 +116,10 @@ async fn a_server_deadline_keeps_the_laws() {
         .await;
     let http = || ServerDeadlineLayer::http(server());
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejection_keeps_the_laws() {
+    let layer = RejectionLayer::default;
+    Laws::http().assert_all(|inner| layer().layer(inner)).await;
 }

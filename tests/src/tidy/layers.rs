@@ -33,6 +33,16 @@ const EXTRAS: &[Exception] = &[
         "what is kept of an operation until its body is over",
     ),
     (
+        "rejection",
+        "answer.rs",
+        "how an error is written, for HTTP and for gRPC",
+    ),
+    (
+        "rejection",
+        "body.rs",
+        "the body of a response that was the inner service's, or is ours",
+    ),
+    (
         "retry",
         "answer.rs",
         "what a protocol does with an answer that is given up, or returned marked",

@@ -5,7 +5,7 @@
 //!
 //! | level | what |
 //! |---|---|
-//! | `WARN` | an operation failed for good: one record, whatever led to it. A malformed deadline header |
+//! | `WARN` | an operation failed for good: one record, whatever led to it. A malformed deadline header; an unknown error answered |
 //! | `INFO` | a resend is scheduled. A deadline clamped or not believed, late work, a retry inside a retry |
 //! | `DEBUG` | an attempt ended, an operation ended, a key was added; a rejection that a retry around it answers |
 //!

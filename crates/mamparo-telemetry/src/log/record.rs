@@ -1,11 +1,13 @@
 //! What a record says of an event.
 
+use std::error::Error;
 use std::fmt::{self, Display};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use mamparo_core::{
-    CallContext, Class, Dependency, OperationId, Reason, Rejection, Verdict, What, clock,
+    CallContext, Class, Dependency, OperationId, Reason, Rejection, RetryError, Verdict, What,
+    clock,
 };
 use tracing::Level;
 
@@ -27,7 +29,7 @@ pub(super) struct Record<'a> {
     pub(super) attempt_timeout_ms: Option<i64>,
     pub(super) elapsed_total_ms: Option<i64>,
     pub(super) late_ms: Option<i64>,
-    pub(super) error: Option<&'a Rejection>,
+    pub(super) error: Option<&'a (dyn Error + 'static)>,
 }
 
 /// 16 hexadecimal digits.
@@ -57,6 +59,12 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
         }
         What::Rejected(rejection) if rejection.reason() == Reason::BodyIdle => Level::WARN,
         What::Rejected(_) if !inside_an_attempt && !answered_further_out => Level::WARN,
+        // Ours have been reported where they arose; of any other error this is the only trace.
+        What::ErrorAnswered { error, .. }
+            if Rejection::of(error).is_none() && RetryError::of(error).is_none() =>
+        {
+            Level::WARN
+        }
         What::MalformedDeadline { .. } => Level::WARN,
         What::ResendScheduled { .. }
         | What::DeadlineClamped { .. }
@@ -106,13 +114,18 @@ impl<'a> Record<'a> {
                 ..record
             },
             What::Nested { .. } => record.saying("retry inside another retry"),
-            What::MalformedDeadline { .. } => record.saying("malformed deadline header ignored"),
+            What::MalformedDeadline { .. } => record.saying("malformed deadline header"),
             What::DeadlineClamped { granted, .. } => Self {
                 message: "deadline of the caller clamped",
                 remaining_deadline_ms: Some(millis(granted)),
                 ..record
             },
             What::SkewSuspected => record.saying("deadline of the caller not believed"),
+            What::ErrorAnswered { error, .. } => Self {
+                message: "error answered with a response",
+                error: Some(error),
+                ..record
+            },
             What::LateWork { late } => Self {
                 message: "work went on after the deadline",
                 late_ms: Some(millis(late)),

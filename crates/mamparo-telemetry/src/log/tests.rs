@@ -200,6 +200,20 @@ fn a_malformed_header_is_a_warning() {
 }
 
 #[test]
+fn an_answered_error_is_a_warning_unless_it_was_reported_where_it_arose() {
+    let answered = |error| What::ErrorAnswered {
+        error,
+        status: http::StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    let bug = std::io::Error::other("a bug");
+    let lines = written(&CallContext::EMPTY, &[answered(&bug)]);
+    assert_eq!(lines[0].2["error"], "a bug");
+    assert_eq!(level(&CallContext::EMPTY, &answered(&bug)), Level::WARN);
+    let ours = Rejection::refused(Reason::DeadlineExceeded, "catalog".into());
+    assert_eq!(level(&CallContext::EMPTY, &answered(&ours)), Level::DEBUG);
+}
+
+#[test]
 fn a_rejection_says_what_was_refused() {
     let refused = Rejection::refused(Reason::DeadlineExceeded, "catalog".into());
     let lines = written(&CallContext::EMPTY, &[What::Rejected(&refused)]);

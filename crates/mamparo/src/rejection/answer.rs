@@ -1,0 +1,111 @@
+//! How an error is written: as a problem, or as gRPC does.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use mamparo_core::Ending;
+
+use super::RejectionPolicy;
+use super::state::{Told, is_exhausted};
+
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const GRPC: &str = "application/grpc";
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const EXHAUSTED: HeaderValue = HeaderValue::from_static("exhausted");
+
+/// The form in which a request's error is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `application/problem+json`.
+    Problem,
+    /// Its headers only: the request was HEAD.
+    Head,
+    /// Trailers-Only.
+    Grpc,
+}
+
+impl Form {
+    /// Tells by what a request asks, and in what it is written.
+    #[inline]
+    pub(super) fn of<B>(request: &Request<B>) -> Self {
+        if request.method() == Method::HEAD {
+            return Self::Head;
+        }
+        match request.headers().get(CONTENT_TYPE) {
+            Some(value) if is_grpc(value.as_bytes()) => Self::Grpc,
+            _ => Self::Problem,
+        }
+    }
+}
+
+/// `application/grpc`, alone or with a suffix or parameters; not `application/grpc-web`, whose trailers are a body.
+fn is_grpc(content_type: &[u8]) -> bool {
+    let Some((head, rest)) = content_type.split_at_checked(GRPC.len()) else {
+        return false;
+    };
+    head.eq_ignore_ascii_case(GRPC.as_bytes())
+        && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
+}
+
+/// Writes what the caller is told.
+#[cold]
+pub(super) fn write(policy: &RejectionPolicy, told: &Told, form: Form) -> Response<String> {
+    let mut response = match form {
+        Form::Problem => problem(told.status, told.detail),
+        Form::Head => problem(told.status, told.detail).map(|_| String::new()),
+        Form::Grpc => trailers_only(told.grpc_status, told.detail),
+    };
+    if let Some(wait) = told.retry_after {
+        let wait = HeaderValue::from(whole_seconds(wait));
+        response.headers_mut().insert(RETRY_AFTER, wait);
+    }
+    if told.exhausted {
+        mark_exhausted(policy, &mut response);
+    }
+    response
+}
+
+/// RFC 9457 §3. `about:blank` says that the problem is no other than the status; its title is the status's phrase.
+fn problem(status: StatusCode, detail: &str) -> Response<String> {
+    let title = status.canonical_reason().unwrap_or("Error");
+    // All of it is our own words: there is nothing to escape.
+    let body = format!(
+        r#"{{"type":"about:blank","title":"{title}","status":{},"detail":"{detail}"}}"#,
+        status.as_u16()
+    );
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
+    response
+}
+
+fn trailers_only(status: u8, message: &'static str) -> Response<String> {
+    let mut response = Response::new(String::new());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(GRPC));
+    headers.insert(GRPC_STATUS, HeaderValue::from(u16::from(status)));
+    // Plain words: what would have to be percent-encoded is not in them.
+    headers.insert(GRPC_MESSAGE, HeaderValue::from_static(message));
+    response
+}
+
+/// Rounded up: whoever is told to wait must not come early.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+/// Marks a response that the handler hands on from an operation whose attempts are spent.
+#[inline]
+pub(super) fn hand_on<B>(policy: &RejectionPolicy, response: &mut Response<B>) {
+    if Ending::of(response).is_some_and(is_exhausted) {
+        mark_exhausted(policy, response);
+    }
+}
+
+fn mark_exhausted<B>(policy: &RejectionPolicy, response: &mut Response<B>) {
+    if let Some(name) = policy.exhausted() {
+        response.headers_mut().insert(name, EXHAUSTED);
+    }
+}

@@ -1,0 +1,103 @@
+//! One request, until it is answered in some way.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use http::Response;
+use mamparo_core::{BoxError, CallContext, Event, What};
+use pin_project::pin_project;
+
+use super::RejectionBody;
+use super::answer::{Form, hand_on, write};
+use super::layer::Shared;
+use super::state::tell;
+
+/// The future of a request whose error becomes a response.
+#[pin_project]
+#[must_use = "futures do nothing unless polled"]
+pub struct RejectionFuture<F> {
+    #[pin]
+    state: State<F>,
+    form: Form,
+    shared: Arc<Shared>,
+}
+
+#[pin_project(project = Now)]
+enum State<F> {
+    /// The inner service works.
+    Calling(#[pin] F),
+    /// The inner service was not ready for good; its error, until it is answered.
+    Failed(Option<BoxError>),
+}
+
+impl<F> RejectionFuture<F> {
+    #[inline]
+    pub(super) const fn calling(future: F, form: Form, shared: Arc<Shared>) -> Self {
+        Self {
+            state: State::Calling(future),
+            form,
+            shared,
+        }
+    }
+
+    #[cold]
+    pub(super) const fn failed(error: BoxError, form: Form, shared: Arc<Shared>) -> Self {
+        Self {
+            state: State::Failed(Some(error)),
+            form,
+            shared,
+        }
+    }
+}
+
+impl<F, B, E> Future for RejectionFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<Response<RejectionBody<B>>, Infallible>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let error = match this.state.project() {
+            Now::Calling(future) => match ready!(future.poll(cx)) {
+                Ok(mut response) => {
+                    hand_on(&this.shared.policy, &mut response);
+                    return Poll::Ready(Ok(response.map(RejectionBody::inner)));
+                }
+                Err(error) => error.into(),
+            },
+            Now::Failed(error) => match error.take() {
+                Some(error) => error,
+                None => return Poll::Pending, // polled after its end
+            },
+        };
+        let response = this.shared.answer(&error, *this.form);
+        Poll::Ready(Ok(response.map(RejectionBody::ours)))
+    }
+}
+
+impl Shared {
+    #[cold]
+    fn answer(&self, error: &BoxError, form: Form) -> Response<String> {
+        let error = &**error;
+        let told = tell(&self.policy, error);
+        let status = told.status;
+        let what = What::ErrorAnswered { error, status };
+        Event::report(self.observer.as_ref(), &CallContext::current(), what);
+        write(&self.policy, &told, form)
+    }
+}
+
+impl<F> fmt::Debug for RejectionFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RejectionFuture")
+            .field("form", &self.form)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,75 @@
+//! Turns every error of a server into a response: outermost, where nobody is left to hand an error to.
+//!
+//! | error | HTTP | gRPC |
+//! |---|---|---|
+//! | deadline exceeded, attempt timed out, body stalled | 504 | `DEADLINE_EXCEEDED` (4) |
+//! | connect timed out | 504 | `UNAVAILABLE` (14) |
+//! | deadline header malformed | 400 | `INTERNAL` (13) |
+//! | a dependency failed: [`RetryError`], [`TransportError`], a request that can't be sent again | 502 | `UNAVAILABLE` (14) |
+//! | any other rejection | 503 | `UNAVAILABLE` (14) |
+//! | anything else | 500 | `INTERNAL` (13) |
+//!
+//! - HTTP gets `application/problem+json` (RFC 9457) in words of our own: neither an error's text nor anything that the
+//!   caller sent is told. HEAD gets the headers only.
+//! - gRPC, told by its content type, gets a Trailers-Only response (gRPC over HTTP/2, "Responses"): status 200,
+//!   `grpc-status` and `grpc-message`. gRPC-Web is answered as HTTP is.
+//! - `Retry-After` is there where the rejection knows how long to wait.
+//! - When the handler's own attempts are spent, `x-mamparo-retry: exhausted` tells a caller's retry not to multiply
+//!   them; on an error, and on a response that the handler hands on as it came.
+//! - The error itself is reported as [`What::ErrorAnswered`](mamparo_core::What::ErrorAnswered), so that it can be logged.
+//!
+//! An error that comes while a body is being sent cannot become a response any more, since its head has been sent: the
+//! stream breaks off, which HTTP/1.1 and HTTP/2 both show to the client.
+//!
+//! # States
+//!
+//! - *calling*: the inner service works;
+//! - *failed*: the inner service was not ready for good; its error is answered when the request comes.
+//!
+//! # When not
+//!
+//! On a client, where errors are what its caller decides by. Not for a handler's own errors either, which axum asks for as
+//! responses: make those with [`RejectionPolicy::answer`].
+//!
+//! ```
+//! use http::{Request, StatusCode};
+//! use mamparo::rejection::RejectionLayer;
+//! use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
+//! use std::convert::Infallible;
+//! use tower::{ServiceBuilder, ServiceExt};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ServiceBuilder::new()
+//!     .layer(RejectionLayer::default())
+//!     .layer(ServerDeadlineLayer::http(ServerDeadlinePolicy::default()))
+//!     .service_fn(async |_: Request<String>| {
+//!         std::future::pending::<Result<http::Response<String>, Infallible>>().await
+//!     });
+//! let request = Request::get("/").header("x-request-timeout-ms", "200").body(String::new())?;
+//! let response = server.oneshot(request).await?; // its error is `Infallible`
+//! assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+//! assert_eq!(response.headers()["content-type"], "application/problem+json");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`RetryError`]: mamparo_core::RetryError
+//! [`TransportError`]: mamparo_core::TransportError
+
+mod answer;
+mod body;
+mod config;
+mod future;
+mod layer;
+mod service;
+mod state;
+
+pub use body::RejectionBody;
+pub use config::{RejectionBuilder, RejectionPolicy};
+pub use future::RejectionFuture;
+pub use layer::RejectionLayer;
+pub use service::RejectionService;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,331 @@
+//! What clients of a server see of its errors.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{HeaderName, Method, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::BodyExt;
+use mamparo_core::{
+    BoxError, Dependency, Ending, Event, Kind, NotResent, Observer, Reason, Rejection, Resend,
+    RetryError, TransportError, What,
+};
+use mamparo_testkit::body::{Frames, ScriptedBody};
+use mamparo_testkit::service::{Door, Script, Step};
+use tower::{Layer, Service, ServiceExt};
+
+use super::answer::{Form, write};
+use super::state::tell;
+use super::*;
+
+type Question = Request<ScriptedBody>;
+type Answer = Response<ScriptedBody>;
+type Answered = Response<RejectionBody<ScriptedBody>>;
+
+fn rejection(reason: Reason) -> BoxError {
+    Rejection::cut(reason, "secret-name".into()).into()
+}
+
+fn failed(not_resent: NotResent) -> BoxError {
+    let ending = Ending::new(3, Some(not_resent), false);
+    RetryError::new(Dependency::named("psp"), ending, None, "reset".into()).into()
+}
+
+fn unreachable() -> BoxError {
+    let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+    TransportError::new(Kind::Connect, Resend::Always, refused).into()
+}
+
+fn request() -> Question {
+    Request::new(ScriptedBody::empty())
+}
+
+fn typed(content_type: &str) -> Question {
+    let mut request = request();
+    let value = content_type.parse().unwrap();
+    request.headers_mut().insert("content-type", value);
+    request
+}
+
+async fn answered(error: impl Into<BoxError>, request: Question) -> Answered {
+    let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [Step::error(error)]);
+    let service = RejectionLayer::default().layer(inner);
+    service.oneshot(request).await.unwrap()
+}
+
+async fn text(answer: Answered) -> String {
+    let whole = answer.into_body().collect().await.unwrap();
+    String::from_utf8(whole.to_bytes().into()).unwrap()
+}
+
+fn header<'a, B>(answer: &'a Response<B>, name: &str) -> Option<&'a str> {
+    answer.headers().get(name)?.to_str().ok()
+}
+
+/// Row P-A6, for HTTP.
+#[tokio::test]
+async fn each_error_becomes_the_status_that_says_whose_fault_it_is() {
+    let of_reason = [
+        (Reason::DeadlineExceeded, 504),
+        (Reason::AttemptTimedOut, 504),
+        (Reason::ConnectTimedOut, 504),
+        (Reason::BodyIdle, 504),
+        (Reason::NotReplayable, 502),
+        (Reason::MalformedDeadline, 400),
+    ];
+    for (reason, status) in of_reason {
+        let answer = answered(rejection(reason), request()).await;
+        assert_eq!(answer.status(), status, "{reason:?}");
+    }
+    let others: [(BoxError, u16); 4] = [
+        (failed(NotResent::NotIdempotent), 502),
+        (unreachable(), 502),
+        (
+            io::Error::other(rejection(Reason::DeadlineExceeded)).into(),
+            504,
+        ),
+        ("a bug".into(), 500),
+    ];
+    for (error, status) in others {
+        let shown = error.to_string();
+        let answer = answered(error, request()).await;
+        assert_eq!(answer.status(), status, "{shown}");
+    }
+}
+
+/// Row P-A6, for gRPC; `GS-07`, `ST-05`.
+#[tokio::test]
+async fn grpc_gets_its_own_status_in_a_trailers_only_response() {
+    let errors: [(BoxError, &str); 6] = [
+        (rejection(Reason::DeadlineExceeded), "4"),
+        (rejection(Reason::AttemptTimedOut), "4"),
+        (rejection(Reason::ConnectTimedOut), "14"),
+        (failed(NotResent::AttemptsExhausted), "14"),
+        (rejection(Reason::MalformedDeadline), "13"),
+        ("a bug".into(), "13"),
+    ];
+    for (error, status) in errors {
+        let answer = answered(error, typed("application/grpc+proto")).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(header(&answer, "grpc-status"), Some(status));
+        assert_eq!(header(&answer, "content-type"), Some("application/grpc"));
+        assert!(header(&answer, "grpc-message").is_some());
+        assert!(answer.body().is_end_stream());
+        assert_eq!(text(answer).await, "");
+    }
+}
+
+/// `GS-07`.
+#[test]
+fn grpc_is_told_by_its_content_type_and_grpc_web_is_not_grpc() {
+    for grpc in [
+        "application/grpc",
+        "application/grpc+json",
+        "Application/gRPC;x=1",
+    ] {
+        assert_eq!(Form::of(&typed(grpc)), Form::Grpc, "{grpc}");
+    }
+    for other in [
+        "application/grpc-web",
+        "application/grpc-web+proto",
+        "application/grpcx",
+        "application/json",
+        "application",
+    ] {
+        assert_eq!(Form::of(&typed(other)), Form::Problem, "{other}");
+    }
+    assert_eq!(Form::of(&request()), Form::Problem);
+}
+
+/// `PD-V5`.
+#[tokio::test]
+async fn a_problem_says_its_own_status_and_nothing_of_the_inside() {
+    let answer = answered(failed(NotResent::NotRetryable), request()).await;
+    let length = answer.body().size_hint().exact();
+    assert_eq!(
+        header(&answer, "content-type"),
+        Some("application/problem+json")
+    );
+    let problem = text(answer).await;
+    assert_eq!(
+        problem,
+        r#"{"type":"about:blank","title":"Bad Gateway","status":502,"detail":"a service behind this one failed"}"#
+    );
+    assert_eq!(length, Some(problem.len() as u64));
+}
+
+/// `PD-V8`, `GS-04`: the words are ours, and need neither JSON's escapes nor percent-encoding.
+#[test]
+fn what_is_told_needs_no_escape_and_tells_no_error_text() {
+    let policy = RejectionPolicy::default();
+    let hostile: BoxError = "\"}\r\n%secret\u{1f4a5}".into();
+    let mut errors = vec![hostile, failed(NotResent::NotIdempotent), unreachable()];
+    let reasons = [
+        Reason::DeadlineExceeded,
+        Reason::AttemptTimedOut,
+        Reason::ConnectTimedOut,
+        Reason::BodyIdle,
+        Reason::NotReplayable,
+        Reason::MalformedDeadline,
+    ];
+    errors.extend(reasons.map(rejection));
+    for error in errors {
+        let told = tell(&policy, &*error);
+        let plain = |c: char| c == ' ' || c.is_ascii_alphabetic() || c == ',';
+        assert!(told.detail.chars().all(plain), "{}", told.detail);
+        let problem = write(&policy, &told, Form::Problem).into_body();
+        assert!(!problem.contains("secret"), "{problem}");
+    }
+}
+
+/// `PD-V7`.
+#[tokio::test]
+async fn head_gets_the_headers_only() {
+    let mut head = request();
+    *head.method_mut() = Method::HEAD;
+    let answer = answered(rejection(Reason::DeadlineExceeded), head).await;
+    assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(
+        header(&answer, "content-type"),
+        Some("application/problem+json")
+    );
+    assert_eq!(text(answer).await, "");
+}
+
+#[tokio::test]
+async fn the_wait_that_a_rejection_knows_is_told_rounded_up() {
+    for (wait, told) in [(0, "0"), (1, "1"), (2_000, "2"), (2_001, "3")] {
+        let rejection = Rejection::refused(Reason::DeadlineExceeded, Dependency::UNNAMED);
+        let rejection = rejection.with_retry_after(Duration::from_millis(wait));
+        let answer = answered(rejection, request()).await;
+        assert_eq!(header(&answer, "retry-after"), Some(told), "{wait} ms");
+    }
+    let answer = answered(rejection(Reason::DeadlineExceeded), request()).await;
+    assert_eq!(header(&answer, "retry-after"), None);
+}
+
+#[tokio::test]
+async fn spent_attempts_are_told_so_that_the_caller_does_not_multiply_them() {
+    let exhausted = NotResent::AttemptsExhausted;
+    let told = async |error, request| {
+        let answer = answered(error, request).await;
+        header(&answer, "x-mamparo-retry").map(str::to_owned)
+    };
+    let marked = Some("exhausted".to_owned());
+    assert_eq!(told(failed(exhausted), request()).await, marked);
+    let grpc = typed("application/grpc");
+    assert_eq!(told(failed(exhausted), grpc).await, marked);
+    let once = failed(NotResent::NotIdempotent);
+    assert_eq!(told(once, request()).await, None);
+    assert_eq!(told("a bug".into(), request()).await, None);
+
+    let named = HeaderName::from_static("x-spent");
+    for (setting, name) in [(Some(named), Some("x-spent")), (None, None)] {
+        let policy = RejectionPolicy::builder().exhausted_header(setting);
+        let answer = policy.build().unwrap().answer(&*failed(exhausted));
+        assert_eq!(answer.headers().len(), 1 + usize::from(name.is_some()));
+        assert!(name.is_none_or(|name| header(&answer, name) == Some("exhausted")));
+    }
+}
+
+#[tokio::test]
+async fn a_response_handed_on_from_spent_attempts_is_marked_and_any_other_left_alone() {
+    for (reason, marked) in [
+        (Some(NotResent::AttemptsExhausted), true),
+        (Some(NotResent::NotIdempotent), false),
+        (None, false),
+    ] {
+        let frames = Frames::new().data("of the dependency").trailer("a", "b");
+        let mut response = Response::new(ScriptedBody::new(frames));
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        let ending = Ending::new(3, reason, false);
+        response.extensions_mut().insert(ending);
+        let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [Step::answer(response)]);
+        let service = RejectionLayer::default().layer(inner);
+        let answer = service.oneshot(request()).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(header(&answer, "x-mamparo-retry").is_some(), marked);
+        assert_eq!(answer.body().size_hint().exact(), Some(17));
+        let whole = answer.into_body().collect().await.unwrap();
+        assert_eq!(whole.trailers().unwrap()["a"], "b");
+        assert_eq!(whole.to_bytes(), "of the dependency");
+    }
+}
+
+#[test]
+fn the_status_of_a_timeout_is_a_setting_and_must_be_an_errors() {
+    let policy = RejectionPolicy::builder().timeout_status(StatusCode::REQUEST_TIMEOUT);
+    let answer = policy
+        .build()
+        .unwrap()
+        .answer(&*rejection(Reason::DeadlineExceeded));
+    assert_eq!(answer.status(), 408);
+    assert!(
+        answer
+            .body()
+            .contains(r#""title":"Request Timeout","status":408"#)
+    );
+
+    let unnamed = StatusCode::from_u16(498).unwrap();
+    let policy = RejectionPolicy::builder().timeout_status(unnamed);
+    let answer = policy
+        .build()
+        .unwrap()
+        .answer(&*rejection(Reason::BodyIdle));
+    assert!(answer.body().contains(r#""title":"Error","status":498"#));
+
+    for status in [100, 204, 302, 600] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let error = RejectionPolicy::builder().timeout_status(status).build();
+        assert_eq!(error.unwrap_err().setting(), "timeout_status");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_ready_for_good_answers_with_its_error_each_time() {
+    let door = Door::closed();
+    let inner: Script<Question, Answer, ()> = Script::noting(|_| (), []);
+    let mut service = RejectionLayer::default().layer(door.before(inner.clone()));
+    door.fail("torn down");
+    for _ in 0..2 {
+        let answer = service.ready().await.unwrap().call(request()).await;
+        assert_eq!(answer.unwrap().status(), 500);
+    }
+    assert_eq!(inner.started(), 0);
+}
+
+#[tokio::test]
+async fn an_error_in_a_body_that_has_begun_passes_as_it_is() {
+    let frames = Frames::new().data("half").error("torn");
+    let step = Step::answer(Response::new(ScriptedBody::new(frames)));
+    let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [step]);
+    let answer = RejectionLayer::default()
+        .layer(inner)
+        .oneshot(request())
+        .await;
+    let mut body = answer.unwrap().into_body();
+    assert!(body.frame().await.unwrap().is_ok());
+    assert_eq!(body.frame().await.unwrap().unwrap_err().to_string(), "torn");
+}
+
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Heard {
+    fn on(&self, event: &Event<'_>) {
+        if let What::ErrorAnswered { error, status } = event.what {
+            self.0.lock().unwrap().push(format!("{status}: {error}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_error_itself_is_reported() {
+    let heard = Heard::default();
+    let layer = RejectionLayer::default().observer(Arc::new(heard.clone()));
+    let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [Step::error("a bug")]);
+    drop(layer.layer(inner).oneshot(request()).await);
+    let heard = heard.0.lock().unwrap();
+    assert_eq!(*heard, ["500 Internal Server Error: a bug"]);
+}
