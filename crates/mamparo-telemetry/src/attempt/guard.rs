@@ -105,7 +105,7 @@ impl AttemptGuard {
 }
 
 impl Open {
-    fn end(self: Box<Self>, outcome: &Outcome) {
+    fn end(self, outcome: &Outcome) {
         let elapsed = clock::now().saturating_duration_since(self.began);
         if let Some(span) = self.span.as_ref().and_then(Started::recorded) {
             let attributes = self.answered.into_iter().flat_map(Answered::attributes);
