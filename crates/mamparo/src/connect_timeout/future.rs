@@ -13,6 +13,7 @@ use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::error::too_slow;
+use crate::bound::poll_timer;
 
 /// The future of a connection that ends at its limit.
 #[pin_project]
@@ -61,7 +62,7 @@ where
         let timer = this
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
-        ready!(timer.as_mut().poll(cx));
+        ready!(poll_timer(timer.as_mut(), cx));
         this.inner.set(None);
         Poll::Ready(Err(too_slow(*this.dependency, limit).into()))
     }
