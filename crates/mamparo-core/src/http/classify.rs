@@ -69,6 +69,13 @@ impl Http {
         &self.rules.key
     }
 
+    /// Renames the request header that carries an idempotency key; see [`HttpBuilder::key_header`].
+    #[must_use]
+    pub fn with_key_header(mut self, name: HeaderName) -> Self {
+        Arc::make_mut(&mut self.rules).key = name;
+        self
+    }
+
     /// Starts from the defaults.
     #[must_use]
     pub fn builder() -> HttpBuilder {

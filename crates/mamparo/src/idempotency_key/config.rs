@@ -93,6 +93,12 @@ impl KeyPolicy {
         };
         Self { settings }
     }
+
+    /// Returns the name of the header that keys are written to; none when no keys are given.
+    #[must_use]
+    pub fn header(&self) -> Option<&HeaderName> {
+        (!self.settings.off).then_some(&self.settings.header)
+    }
 }
 
 impl Default for KeyPolicy {
@@ -106,7 +112,8 @@ impl Default for KeyPolicy {
 impl KeyBuilder {
     /// Names the header, `idempotency-key` by default.
     ///
-    /// Tell the retry's classifier too: [`HttpBuilder::key_header`](mamparo_core::http::HttpBuilder::key_header).
+    /// A [`Stack`](crate::stack::Stack) tells the retry's classifier; by hand, tell it too:
+    /// [`HttpBuilder::key_header`](mamparo_core::http::HttpBuilder::key_header).
     #[must_use]
     pub fn header(mut self, name: HeaderName) -> Self {
         self.header = name;

@@ -46,7 +46,11 @@ impl<O, A> Stack<O, A> {
     }
 
     fn retrying(&self) -> RetryLayer<Http> {
-        RetryLayer::new(self.retry.clone(), self.http.clone())
+        let http = match self.key.header() {
+            Some(name) => self.http.clone().with_key_header(name.clone()),
+            None => self.http.clone(),
+        };
+        RetryLayer::new(self.retry.clone(), http)
             .dependency(self.dependency)
             .observed(self.observer.clone())
     }

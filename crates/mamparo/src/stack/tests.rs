@@ -112,3 +112,13 @@ async fn without_a_key_an_unsafe_request_is_sent_once() {
     assert!(Ending::of(&response).unwrap().is_indeterminate());
     assert_eq!(peer.started(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_under_another_name_makes_a_request_safe_to_send_again_too() {
+    let peer = peer([answer(503), answer(200)]);
+    let name = http::HeaderName::from_static("x-payout-idempotency");
+    let keys = KeyPolicy::builder().header(name).build().unwrap();
+    let stack = Stack::http("psp").idempotency_key(keys);
+    stack.layer(peer.clone()).oneshot(post()).await.unwrap();
+    assert_eq!(peer.started(), 2);
+}
