@@ -104,6 +104,8 @@ pub enum GateFuture<S: Service<Req>, Req> {
         #[pin]
         future: S::Future,
     },
+    /// There is no call: it was refused, or is dropped.
+    None,
 }
 
 impl<S: Service<Req>, Req> GateFuture<S, Req> {
@@ -123,6 +125,7 @@ impl<S: Service<Req>, Req> Future for GateFuture<S, Req> {
         loop {
             match self.as_mut().project() {
                 State::Called { future } => return future.poll(cx),
+                State::None => return Poll::Pending,
                 State::Waiting { service, request } => {
                     ready!(service.poll_ready(cx))?;
                     let Some(request) = request.take() else {
@@ -138,10 +141,10 @@ impl<S: Service<Req>, Req> Future for GateFuture<S, Req> {
 
 impl<S: Service<Req>, Req> fmt::Debug for GateFuture<S, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_called() {
-            "GateFuture::Called"
-        } else {
-            "GateFuture::Waiting"
+        f.write_str(match self {
+            Self::Waiting { .. } => "GateFuture::Waiting",
+            Self::Called { .. } => "GateFuture::Called",
+            Self::None => "GateFuture::None",
         })
     }
 }

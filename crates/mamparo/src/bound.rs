@@ -22,29 +22,28 @@ const LATE: Duration = Duration::from_millis(5);
 /// A call that runs in a context of its own, and is dropped at an instant.
 #[pin_project]
 pub(crate) struct Bounded<S: Service<Req>, Req> {
-    /// None when the call was refused, or is over.
     #[pin]
-    inner: Option<GateFuture<S, Req>>,
+    inner: GateFuture<S, Req>,
     /// Made once the inner future was pending.
     #[pin]
     timer: Option<Sleep>,
     context: CallContext,
 }
 
-/// How a bounded call is over.
-pub(crate) enum Over<T> {
+/// Why a bounded call has no answer.
+pub(crate) enum Over<E> {
     /// It was never made.
     Refused,
-    /// The inner service ended it.
-    Ended(T),
+    /// The inner service failed.
+    Failed(E),
     /// Its instant came first; `sent` tells whether the inner service had been called.
     Cut { sent: bool },
 }
 
 impl<S: Service<Req>, Req> Bounded<S, Req> {
-    /// Bounds a call; none is one that was refused.
+    /// Bounds a call.
     #[inline]
-    pub(crate) const fn new(inner: Option<GateFuture<S, Req>>, context: CallContext) -> Self {
+    pub(crate) const fn new(inner: GateFuture<S, Req>, context: CallContext) -> Self {
         Self {
             inner,
             timer: None,
@@ -64,13 +63,16 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         self: Pin<&mut Self>,
         until: Option<Deadline>,
         cx: &mut Context<'_>,
-    ) -> Poll<Over<Result<S::Response, S::Error>>> {
+    ) -> Poll<Result<S::Response, Over<S::Error>>> {
         let mut this = self.project();
-        let Some(inner) = this.inner.as_mut().as_pin_mut() else {
-            return Poll::Ready(Over::Refused);
-        };
-        if let Poll::Ready(result) = this.context.enter(|| inner.poll(cx)) {
-            return Poll::Ready(Over::Ended(result));
+        if matches!(*this.inner, GateFuture::None) {
+            return Poll::Ready(Err(Over::Refused));
+        }
+        let entered = this.context.entered();
+        let polled = this.inner.as_mut().poll(cx);
+        drop(entered);
+        if let Poll::Ready(result) = polled {
+            return Poll::Ready(result.map_err(Over::Failed));
         }
         let Some(until) = until else {
             return Poll::Pending;
@@ -82,14 +84,10 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         if let Some(timer) = this.timer.as_mut().as_pin_mut() {
             ready!(poll_timer(timer, cx));
         }
-        let sent = this
-            .inner
-            .as_ref()
-            .as_pin_ref()
-            .is_some_and(|inner| inner.is_called());
+        let sent = this.inner.is_called();
         // Dropped before anybody hears of it: nothing inside works on, and a resend finds the connection given up.
-        this.inner.set(None);
-        Poll::Ready(Over::Cut { sent })
+        this.inner.set(GateFuture::None);
+        Poll::Ready(Err(Over::Cut { sent }))
     }
 
     /// Polls an operation until its deadline, which bounds its answer's stream too.
@@ -108,22 +106,23 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         W: BoundsAnswer<S::Response>,
     {
         let deadline = self.context.deadline();
-        let over = ready!(self.as_mut().poll(deadline, cx));
+        let result = ready!(self.as_mut().poll(deadline, cx));
         let context = &self.context;
-        if !matches!(over, Over::Refused) {
+        if !matches!(result, Err(Over::Refused)) {
             report_late(context, observer);
         }
-        let cut_at = match over {
-            Over::Ended(Ok(answer)) => {
-                let limits = BodyLimits::default()
-                    .within(*context)
-                    .until(deadline)
-                    .observer(observer.cloned());
-                return Poll::Ready(Ok(wire.bound(answer, limits)));
+        let cut_at = match result {
+            Ok(answer) => {
+                return Poll::Ready(Ok(wire.bound(answer, || {
+                    BodyLimits::default()
+                        .within(*context)
+                        .until(deadline)
+                        .observer(observer.cloned())
+                })));
             }
-            Over::Ended(Err(error)) => return Poll::Ready(Err(error.into())),
-            Over::Cut { sent } => deadline.filter(|_| sent),
-            Over::Refused => None,
+            Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
+            Err(Over::Cut { sent }) => deadline.filter(|_| sent),
+            Err(Over::Refused) => None,
         };
         let rejection = rejection(context, cut_at);
         Poll::Ready(Err(reject(rejection, context, observer)))
@@ -150,6 +149,7 @@ pub(crate) fn reject(
 }
 
 /// Says that a poll inside came back after the deadline: something there blocks.
+#[inline]
 fn report_late(context: &CallContext, observer: Option<&Arc<dyn Observer>>) {
     let Some(deadline) = context.deadline().filter(|_| observer.is_some()) else {
         return;

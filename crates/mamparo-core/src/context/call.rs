@@ -180,13 +180,24 @@ impl CallContext {
     /// What is counted inside comes back: the number of sends, and whether anything inside has resent.
     #[inline]
     pub fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        let entered = Entered {
-            outer: CURRENT.replace(*self),
+        let _entered = self.entered();
+        f()
+    }
+
+    /// Makes this the current context until the guard is dropped; never hold it over an await.
+    ///
+    /// The same as [`Self::enter`], for what is dear to move into a closure.
+    #[inline]
+    pub fn entered(&mut self) -> Entered<'_> {
+        let outer = CURRENT.with(|current| {
+            let outer = current.get();
+            current.set(*self);
+            outer
+        });
+        Entered {
+            outer,
             context: self,
-        };
-        let result = f();
-        drop(entered);
-        result
+        }
     }
 
     /// Counts one physical send, and returns how many came before it: its `resend_count`.
@@ -382,8 +393,10 @@ impl Default for CallContext {
     }
 }
 
-/// Restores the outer context, also when the inside panics.
-struct Entered<'a> {
+/// A context is the current one as long as this lives; made by [`CallContext::entered`].
+#[must_use = "dropped at once, it enters nothing"]
+#[derive(Debug)]
+pub struct Entered<'a> {
     outer: CallContext,
     context: &'a mut CallContext,
 }
@@ -391,13 +404,15 @@ struct Entered<'a> {
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        let inside = CURRENT.get();
-        self.context.sends = inside.sends;
-        self.context.resent_inside = inside.resent_inside;
-        if self.outer.operation == self.context.operation {
-            self.outer.sends = inside.sends;
-        }
-        self.outer.resent_inside |= inside.resent_inside && self.outer.operation.is_some();
-        CURRENT.set(self.outer);
+        CURRENT.with(|current| {
+            let inside = current.get();
+            self.context.sends = inside.sends;
+            self.context.resent_inside = inside.resent_inside;
+            if self.outer.operation == self.context.operation {
+                self.outer.sends = inside.sends;
+            }
+            self.outer.resent_inside |= inside.resent_inside && self.outer.operation.is_some();
+            current.set(self.outer);
+        });
     }
 }

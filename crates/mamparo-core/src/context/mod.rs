@@ -18,7 +18,7 @@
 mod call;
 mod task;
 
-pub use call::{CallContext, Cause, LayerKind, OperationId};
+pub use call::{CallContext, Cause, Entered, LayerKind, OperationId};
 pub use task::{InContext, carry, detach};
 
 #[cfg(test)]

@@ -28,10 +28,10 @@ pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req> {
 }
 
 impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
-    /// Runs an attempt; none is one that was refused, because nothing remained.
+    /// Runs an attempt.
     #[inline]
     pub(super) const fn new(
-        inner: Option<GateFuture<S, Req>>,
+        inner: GateFuture<S, Req>,
         limit: Limit,
         context: CallContext,
         shared: Arc<Shared<W>>,
@@ -56,17 +56,13 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let cut = this.call.context().attempt_cut();
-        let over = ready!(this.call.as_mut().poll(cut, cx));
+        let result = ready!(this.call.as_mut().poll(cut, cx));
         let context = this.call.context();
-        let sent = match over {
-            Over::Ended(result) => {
-                return Poll::Ready(match result {
-                    Ok(answer) => Ok(this.shared.bound(answer, context)),
-                    Err(error) => Err(error.into()),
-                });
-            }
-            Over::Cut { sent } => sent,
-            Over::Refused => false,
+        let sent = match result {
+            Ok(answer) => return Poll::Ready(Ok(this.shared.bound(answer, context))),
+            Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
+            Err(Over::Cut { sent }) => sent,
+            Err(Over::Refused) => false,
         };
         Poll::Ready(Err(this.shared.reject(*this.limit, context, sent)))
     }
@@ -78,13 +74,14 @@ impl<W> Shared<W> {
     where
         W: BoundsAnswer<Res>,
     {
-        let limits = BodyLimits::default()
-            .within(*context)
-            .dependency(self.name(context))
-            .until(context.attempt_deadline())
-            .idle(self.policy.body_idle())
-            .observer(self.observer.clone());
-        self.wire.bound(answer, limits)
+        self.wire.bound(answer, || {
+            BodyLimits::default()
+                .within(*context)
+                .dependency(self.name(context))
+                .until(context.attempt_deadline())
+                .idle(self.policy.body_idle())
+                .observer(self.observer.clone())
+        })
     }
 
     #[cold]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use mamparo_core::gate::GateFuture;
 use mamparo_core::{BoxError, CallContext, Gate, clock};
 use tower_service::Service;
 
@@ -55,8 +56,11 @@ where
             self.shared.wire.write(&mut request, remaining);
         }
         let inner = match limit {
-            Limit::Spent => None,
-            _ => Some(context.enter(|| self.inner.call(request))),
+            Limit::Spent => GateFuture::None,
+            _ => {
+                let _entered = context.entered();
+                self.inner.call(request)
+            }
         };
         AttemptTimeoutFuture::new(inner, limit, context, Arc::clone(&self.shared))
     }

@@ -28,10 +28,10 @@ pub struct DeadlineFuture<S: Service<Req>, W, Req> {
 }
 
 impl<S: Service<Req>, W, Req> DeadlineFuture<S, W, Req> {
-    /// Runs a call that was made at `called`; none is one that was refused.
+    /// Runs a call that was made at `called`.
     #[inline]
     pub(super) const fn new(
-        inner: Option<GateFuture<S, Req>>,
+        inner: GateFuture<S, Req>,
         context: CallContext,
         called: Instant,
         shared: Arc<Shared<W>>,

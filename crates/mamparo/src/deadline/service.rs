@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::gate::GateFuture;
 use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, LayerKind, What};
 use tower_service::Service;
 
@@ -48,7 +49,12 @@ where
         let now = clock::now();
         let mut context = self.shared.context(&mut request, now);
         let passed = context.deadline().is_some_and(|d| d.has_passed(now));
-        let inner = (!passed).then(|| context.enter(|| self.inner.call(request)));
+        let inner = if passed {
+            GateFuture::None
+        } else {
+            let _entered = context.entered();
+            self.inner.call(request)
+        };
         DeadlineFuture::new(inner, context, now, Arc::clone(&self.shared))
     }
 }

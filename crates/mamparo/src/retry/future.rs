@@ -58,7 +58,7 @@ struct Next<W> {
     withdrawal: Withdrawal,
 }
 
-/// What an attempt's result leads to.
+/// What a failed attempt leads to.
 enum Ended<Res, W> {
     /// The caller gets it.
     Operation(Result<Res, BoxError>),
@@ -129,8 +129,15 @@ where
         loop {
             let next = match this.state.as_mut().project() {
                 StateProjected::Sending { future } => {
-                    let outcome = ready!(operation.context.enter(|| future.poll(cx)));
-                    match operation.ended(outcome.map_err(Into::into)) {
+                    let entered = operation.context.entered();
+                    let polled = future.poll(cx);
+                    drop(entered);
+                    let outcome = ready!(polled).map_err(Into::into);
+                    let verdict = operation.judge(&outcome);
+                    let Class::Failure(kind) = verdict.class() else {
+                        return Poll::Ready(operation.finish(outcome, verdict, None));
+                    };
+                    match operation.failed(outcome, verdict, kind) {
                         Ended::Operation(result) => return Poll::Ready(result),
                         Ended::Attempt { wait, next } => State::Waiting {
                             sleep: tokio::time::sleep(wait),
@@ -158,22 +165,18 @@ where
 }
 
 impl<S, P, H> Operation<S, P, H> {
-    /// An attempt ended: its result goes to the caller, or a resend is due after a wait.
+    /// Says what an attempt's result means.
     #[inline]
-    fn ended<Req, Res>(&mut self, outcome: Result<Res, BoxError>) -> Ended<Res, P::Wire>
+    fn judge<Res>(&self, outcome: &Result<Res, BoxError>) -> Verdict
     where
-        P: Replay<Req, Held = H> + Classify<Res> + Answer<Res>,
+        P: Classify<Res>,
     {
         let verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
         self.report(What::AttemptEnded { verdict });
-        match verdict.class() {
-            Class::Failure(kind) => self.failed(outcome, verdict, kind),
-            Class::Success | Class::Ignored => {
-                Ended::Operation(self.finish(outcome, verdict, None))
-            }
-        }
+        verdict
     }
 
+    /// An attempt failed: its result goes to the caller, or a resend is due after a wait.
     #[cold]
     fn failed<Req, Res>(
         &mut self,

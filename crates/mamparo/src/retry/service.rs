@@ -56,7 +56,9 @@ where
         let (wire, held) = shared.protocol.split(request, keep);
         // The instance that was polled ready makes the first attempt; the clone waits for its own readiness.
         let service = held.is_some().then(|| self.inner.clone());
-        let future = context.enter(|| self.inner.call(wire));
+        let entered = context.entered();
+        let future = self.inner.call(wire);
+        drop(entered);
         RetryFuture::new(
             future,
             service,

@@ -29,10 +29,10 @@ pub struct ServerDeadlineFuture<S: Service<Req>, W, Req> {
 }
 
 impl<S: Service<Req>, W, Req> ServerDeadlineFuture<S, W, Req> {
-    /// Runs the handler's call; none is a request that was refused.
+    /// Runs the handler's call.
     #[inline]
     pub(super) const fn new(
-        inner: Option<GateFuture<S, Req>>,
+        inner: GateFuture<S, Req>,
         refusal: Option<Reason>,
         context: CallContext,
         arrived: Instant,

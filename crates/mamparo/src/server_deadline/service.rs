@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::gate::GateFuture;
 use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, Reason, What};
 use tower_service::Service;
 
@@ -50,8 +51,11 @@ where
         let mut context = self.shared.context(&request);
         let refusal = self.shared.admit(&mut request, &mut context, now).err();
         let inner = match refusal {
-            None => Some(context.enter(|| self.inner.call(request))),
-            Some(_) => None,
+            None => {
+                let _entered = context.entered();
+                self.inner.call(request)
+            }
+            Some(_) => GateFuture::None,
         };
         ServerDeadlineFuture::new(inner, refusal, context, now, Arc::clone(&self.shared))
     }

@@ -119,7 +119,7 @@ where
 {
     type Bounded = Response<TimedBody<B>>;
 
-    fn bound(&self, answer: Response<B>, limits: BodyLimits) -> Self::Bounded {
-        answer.map(|body| TimedBody::new(body, limits))
+    fn bound(&self, answer: Response<B>, limits: impl FnOnce() -> BodyLimits) -> Self::Bounded {
+        answer.map(|body| TimedBody::new(body, limits()))
     }
 }

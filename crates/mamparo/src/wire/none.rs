@@ -26,7 +26,7 @@ impl<Res> BoundsAnswer<Res> for NoWire {
     type Bounded = Res;
 
     #[inline]
-    fn bound(&self, answer: Res, _: BodyLimits) -> Res {
+    fn bound(&self, answer: Res, _: impl FnOnce() -> BodyLimits) -> Res {
         answer
     }
 }

@@ -28,6 +28,6 @@ pub trait BoundsAnswer<Res>: Send + Sync + 'static {
     /// The answer, bounded.
     type Bounded;
 
-    /// Bounds an answer.
-    fn bound(&self, answer: Res, limits: BodyLimits) -> Self::Bounded;
+    /// Bounds an answer; the limits are asked for only where there is a stream to bound.
+    fn bound(&self, answer: Res, limits: impl FnOnce() -> BodyLimits) -> Self::Bounded;
 }

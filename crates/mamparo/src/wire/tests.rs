@@ -160,14 +160,14 @@ fn a_service_of_any_kind_has_no_place_for_a_deadline() {
     NoWire.write(&mut request, millis(1));
     NoWire.strip(&mut request);
     assert_eq!((NoWire.read(&request).remaining(), request), (None, 7));
-    assert_eq!(NoWire.bound(8, BodyLimits::default()), 8);
+    assert_eq!(NoWire.bound(8, BodyLimits::default), 8);
 }
 
 #[test]
 fn http_bounds_the_body_and_leaves_the_head() {
     let mut answer = Response::new(ScriptedBody::new("ok"));
     answer.headers_mut().insert("a", "1".parse().unwrap());
-    let bounded = HttpWire::default().bound(answer, BodyLimits::default());
+    let bounded = HttpWire::default().bound(answer, BodyLimits::default);
     assert_eq!(
         (bounded.status().as_u16(), &bounded.headers()["a"]),
         (200, &"1".parse().unwrap())
