@@ -1,13 +1,15 @@
 //! Tests that need more than one crate, in one binary.
 //!
 //! `laws` runs every layer through the service laws; `served` stands layers behind a
-//! real server; `telemetry` reads what a whole stack writes; `tidy` holds the
+//! real server, and `server` a server's own layers; `telemetry` reads what a whole stack writes; `tidy` holds the
 //! workspace to its own rules.
 
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod server;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]

@@ -40,22 +40,25 @@ async fn busy(State(calls): State<Arc<AtomicUsize>>) -> StatusCode {
     StatusCode::SERVICE_UNAVAILABLE
 }
 
-async fn serve(routes: Router) -> SocketAddr {
+pub(crate) async fn serve(routes: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(axum::serve(listener, routes).into_future());
     address
 }
 
-/// Sends one request over a socket of its own, and returns all that comes back.
-async fn fetch(address: SocketAddr, path: &str) -> String {
+/// Sends one request without a body over a socket of its own, and returns all that comes back.
+pub(crate) async fn exchange(address: SocketAddr, head: &str) -> String {
     let mut socket = TcpStream::connect(address).await.unwrap();
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: a\r\nte: trailers\r\nconnection: close\r\n\r\n");
+    let request = format!("{head}\r\nhost: a\r\nconnection: close\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
     answer
+}
+
+async fn fetch(address: SocketAddr, path: &str) -> String {
+    exchange(address, &format!("GET {path} HTTP/1.1\r\nte: trailers")).await
 }
 
 /// Row P-C10, law 1: what the layer shares is shared by all routes, however they are called.
