@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use ::http::{Request, Response};
 use ::reqwest::redirect::Policy;
@@ -48,6 +49,10 @@ where
     Ok(stack.layer(ReqwestTransport::new(builder)?))
 }
 
+/// How long after the deadline reqwest's own timeout follows: it is a second line of defence, and must not win against
+/// the layers, whose rejection says more.
+const GRACE: Duration = Duration::from_millis(50);
+
 /// Sends requests through reqwest's client, and says what its errors prove.
 ///
 /// The answer is an `http::Response<reqwest::Body>`. To have reqwest's own methods on it, turn it back:
@@ -90,9 +95,8 @@ where
         let request = ::reqwest::Request::try_from(request.map(::reqwest::Body::wrap));
         ReqwestFuture(match request {
             Ok(mut request) => {
-                // A second line of defence, in reqwest's own terms: the limit of this attempt and its body.
-                if let Some(deadline) = CallContext::current().attempt_deadline() {
-                    *request.timeout_mut() = Some(deadline.remaining(clock::now()));
+                if let Some(deadline) = CallContext::current().deadline() {
+                    *request.timeout_mut() = Some(deadline.remaining(clock::now()) + GRACE);
                 }
                 State::Sent(Box::pin(self.client.execute(request)))
             }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use http::StatusCode;
-use mamparo_core::{Ending, NotResent, Reason, Rejection, RetryError, TransportError};
+use mamparo_core::{Ending, Kind, NotResent, Reason, Rejection, RetryError, TransportError};
 
 use super::RejectionPolicy;
 
@@ -31,9 +31,13 @@ pub(super) struct Told {
 pub(super) fn tell(policy: &RejectionPolicy, error: &(dyn Error + 'static)) -> Told {
     let rejection = Rejection::of(error);
     let failed = RetryError::of(error);
+    let transport = TransportError::of(error).map(|error| error.verdict().kind());
     let (status, grpc_status, detail) = match rejection.map(Rejection::reason) {
         Some(reason) => by_reason(policy, reason),
-        None if failed.is_some() || TransportError::of(error).is_some() => DEPENDENCY_FAILED,
+        None if transport == Some(Some(Kind::Timeout)) => {
+            by_reason(policy, Reason::AttemptTimedOut)
+        }
+        None if failed.is_some() || transport.is_some() => DEPENDENCY_FAILED,
         None => (
             StatusCode::INTERNAL_SERVER_ERROR,
             INTERNAL,

@@ -82,6 +82,10 @@ async fn each_error_becomes_the_status_that_says_whose_fault_it_is() {
         (failed(NotResent::NotIdempotent), 502),
         (unreachable(), 502),
         (
+            TransportError::new(Kind::Timeout, Resend::IfIdempotent, "late").into(),
+            504,
+        ),
+        (
             io::Error::other(rejection(Reason::DeadlineExceeded)).into(),
             504,
         ),
