@@ -78,7 +78,7 @@ async fn each_error_becomes_the_status_that_says_whose_fault_it_is() {
         let answer = answered(rejection(reason), request()).await;
         assert_eq!(answer.status(), status, "{reason:?}");
     }
-    let others: [(BoxError, u16); 4] = [
+    let others: [(BoxError, u16); 5] = [
         (failed(NotResent::NotIdempotent), 502),
         (unreachable(), 502),
         (
