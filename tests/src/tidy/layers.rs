@@ -60,6 +60,21 @@ fn every_layer_has_the_same_files_in_the_same_roles() {
 }
 
 #[test]
+fn every_layer_is_tested_in_its_own_folder() {
+    let mut problems = Vec::new();
+    for layer in layers() {
+        let tested = |file: &File| file.path.ends_with("/tests.rs") && file.text.contains("test]");
+        if !layer.files.iter().any(tested) {
+            problems.push(format!(
+                "{}tests.rs holds no test: say there what a caller can see",
+                layer.folder
+            ));
+        }
+    }
+    tree::report(&problems);
+}
+
+#[test]
 fn every_mod_rs_tells_the_story_and_holds_no_logic() {
     let mut problems = Vec::new();
     let product = |file: &File| file.path.starts_with("crates/") && file.path.ends_with("/mod.rs");
