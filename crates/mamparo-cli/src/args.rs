@@ -1,0 +1,118 @@
+//! What was typed. What it means is decided by each command's `settings.rs`.
+
+mod typed;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use typed::{Data, Field, Limit};
+
+use crate::exit::{CODES, Exit};
+use crate::output;
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  mamparo call http://localhost:8080/items
+  mamparo call http://localhost:8080/items --deadline 2s --attempts 5 --attempt-timeout 500ms
+  mamparo call POST http://localhost:8080/charges -d @charge.json -H 'content-type: application/json' --idempotency-key
+  mamparo call http://localhost:8080/items --json | jq '.attempts[].status'
+  mamparo call http://localhost:8080/items --otlp http://localhost:4317";
+
+const EXAMPLES: &str = "\
+Examples:
+  mamparo call http://localhost:8080/items     send one request, and see each attempt
+  mamparo call --help                          all of its options, and the exit codes
+  source <(mamparo completions bash)           complete options with the tab key";
+
+/// Resilient calls, from the command line.
+///
+/// A deadline bounds the whole call, a failed request is sent again when that is safe, wanted and in time,
+/// and each physical attempt is a span that you see.
+#[derive(Debug, Parser)]
+#[command(name = "mamparo", version, propagate_version = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sends one request through the stack, and shows each attempt and each wait.
+    ///
+    /// The answer's body goes to stdout, byte for byte. What happened goes to stderr: a line for the operation, each
+    /// attempt and each wait, and one for the outcome.
+    Call(Box<CallArgs>),
+    /// Prints the completions of a shell.
+    Completions {
+        /// The shell to complete for.
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    allow_missing_positional = true,
+    after_help = format!("{CODES}\n\n{CALL_EXAMPLES}"),
+)]
+pub(crate) struct CallArgs {
+    /// GET by default, or POST with --data.
+    pub(crate) method: Option<String>,
+
+    /// The address to call, http or https.
+    pub(crate) url: String,
+
+    /// A header field; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<Field>,
+
+    /// The request's body: text, @file, or @- for stdin.
+    #[arg(short, long, value_name = "DATA")]
+    pub(crate) data: Option<Data>,
+
+    /// How long the whole operation may take, its answer's body included; `none` for no limit.
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    pub(crate) deadline: Limit,
+
+    /// How many attempts at most; the original counts, so 1 means no resend.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) attempts: u32,
+
+    /// How long one attempt may take until its answer begins; `none` for no limit but the deadline.
+    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    pub(crate) attempt_timeout: Limit,
+
+    /// How long a connection may take: name, TCP and TLS together; `none` for no limit but the attempt's.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub(crate) connect_timeout: Limit,
+
+    /// Sends an idempotency key, the same on each attempt, so that an unsafe request may be sent again. Only for
+    /// a server that honours it. KEY is sent as it is written; without one, a key is made.
+    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true)]
+    pub(crate) idempotency_key: Option<Option<String>>,
+
+    /// What to call the other side in messages and spans; the URL's host and port by default.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dependency: Option<String>,
+
+    /// Writes one JSON object to stdout instead, with the answer and all that happened.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Writes the answer's status and headers before its body.
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) include: bool,
+
+    /// Exports the spans and metrics to an OpenTelemetry collector, by OTLP over gRPC.
+    #[arg(long, value_name = "URL", value_parser = typed::collector)]
+    pub(crate) otlp: Option<String>,
+}
+
+/// Prints the completions of a shell.
+pub(crate) fn completions(shell: Shell) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "mamparo", &mut script);
+    match output::all(&script) {
+        Ok(()) => Exit::Success,
+        Err(_) => Exit::Unwritten,
+    }
+}

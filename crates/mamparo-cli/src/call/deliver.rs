@@ -1,0 +1,100 @@
+//! Handing the answer's body on, to stdout or into the record.
+
+use std::io;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderMap, Response, StatusCode, Version};
+use http_body::Body;
+use http_body_util::BodyExt;
+use mamparo_core::{BoxError, Ending};
+
+use super::settings::Form;
+use crate::output::Stdout;
+
+/// As much of a body as a JSON record holds.
+pub(super) const MAX_KEPT: usize = 16 << 20;
+
+/// An answer, and how far its body came.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) version: Version,
+    pub(super) headers: HeaderMap,
+    pub(super) ending: Option<Ending>,
+    /// The body's bytes, where they are for the record, up to [`MAX_KEPT`].
+    pub(super) kept: BytesMut,
+    /// How many bytes arrived.
+    pub(super) length: u64,
+    pub(super) body: End,
+}
+
+/// How the body ended.
+#[derive(Debug)]
+pub(super) enum End {
+    Whole,
+    Broken(BoxError),
+    Unwritten(io::Error),
+}
+
+/// Takes the answer in to its end.
+pub(super) async fn deliver<B>(response: Response<B>, form: Form) -> Answer
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let ending = Ending::of(&response).copied();
+    let (head, body) = response.into_parts();
+    let mut answer = Answer {
+        status: head.status,
+        version: head.version,
+        headers: head.headers,
+        ending,
+        kept: BytesMut::new(),
+        length: 0,
+        body: End::Whole,
+    };
+    let taken = answer.take(body, form).await;
+    answer.body = taken.err().unwrap_or(End::Whole);
+    answer
+}
+
+impl Answer {
+    async fn take<B>(&mut self, body: B, form: Form) -> Result<(), End>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let mut stdout = Stdout::new();
+        if form == Form::HeadAndBody {
+            stdout.write(&self.head()).await.map_err(End::Unwritten)?;
+        }
+        let mut body = std::pin::pin!(body);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| End::Broken(error.into()))?;
+            let Ok(bytes) = frame.into_data() else {
+                continue; // trailers
+            };
+            self.length = self.length.saturating_add(bytes.len() as u64);
+            if form == Form::Json {
+                let room = MAX_KEPT - self.kept.len();
+                self.kept.put_slice(&bytes[..bytes.len().min(room)]);
+            } else {
+                stdout.write(&bytes).await.map_err(End::Unwritten)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The head, as HTTP/1 writes it.
+    fn head(&self) -> Bytes {
+        let mut head = BytesMut::new();
+        head.put_slice(format!("{:?} {}\r\n", self.version, self.status).as_bytes());
+        for (name, value) in &self.headers {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                head.put_slice(part);
+            }
+        }
+        head.put_slice(b"\r\n");
+        head.freeze()
+    }
+}

@@ -1,0 +1,173 @@
+//! The record of a call, for programs: what `--json` writes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderMap;
+use mamparo_telemetry::semconv::{
+    ERROR_TYPE, HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE,
+};
+use opentelemetry_sdk::trace::SpanData;
+use serde::Serialize;
+
+use super::deliver::Answer;
+use super::ending::{Came, Ended};
+use super::settings::Settings;
+use crate::exit::Exit;
+use crate::trace::{Kept, Wait, number, since, text};
+
+/// All that is known of a call.
+#[derive(Debug, Serialize)]
+pub(super) struct Record<'a> {
+    outcome: Exit,
+    exit_code: u8,
+    dependency: &'a str,
+    method: &'a str,
+    url: String,
+    trace_id: Option<String>,
+    elapsed_ms: Option<f64>,
+    ending: Ending,
+    attempts: Vec<Attempt<'a>>,
+    waits: Vec<Waited>,
+    error: Option<&'a str>,
+    #[serde(flatten)]
+    answer: Option<Answered>,
+}
+
+#[derive(Debug, Serialize)]
+struct Ending {
+    attempts: u32,
+    not_resent: Option<&'static str>,
+    indeterminate: bool,
+}
+
+/// One physical send.
+#[derive(Debug, Serialize)]
+struct Attempt<'a> {
+    number: usize,
+    resend_count: Option<i64>,
+    span_id: String,
+    started_ms: f64,
+    duration_ms: f64,
+    status: Option<i64>,
+    error_type: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Waited {
+    before_attempt: u32,
+    started_ms: f64,
+    duration_ms: f64,
+    reason: &'static str,
+    hinted: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Answered {
+    status: u16,
+    headers: BTreeMap<String, Vec<String>>,
+    body: String,
+    body_encoding: &'static str,
+    body_length: u64,
+    body_truncated: bool,
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn new(
+        settings: &'a Settings,
+        kept: &'a Kept,
+        came: &Came,
+        ended: &'a Ended,
+    ) -> Self {
+        let root = kept.roots().into_iter().next();
+        let of_root = |list: fn(&'a Kept, &'a SpanData) -> (Vec<Attempt<'a>>, Vec<Waited>)| {
+            root.map(|root| list(kept, root)).unwrap_or_default()
+        };
+        let (attempts, waits) = of_root(|kept, root| {
+            let attempts = kept.attempts(root).into_iter().enumerate();
+            let attempts = attempts
+                .map(|(at, span)| attempt(at + 1, span, root))
+                .collect();
+            let waits = kept
+                .waits(root)
+                .into_iter()
+                .map(|wait| waited(wait, root))
+                .collect();
+            (attempts, waits)
+        });
+        Self {
+            outcome: ended.exit,
+            exit_code: ended.exit.code(),
+            dependency: settings.stack.dependency().as_str(),
+            method: settings.method.as_str(),
+            url: settings.uri.to_string(),
+            trace_id: root.map(|root| root.span_context.trace_id().to_string()),
+            elapsed_ms: root.map(|root| ms(since(root.start_time, root.end_time))),
+            ending: Ending {
+                attempts: ended.attempts,
+                not_resent: ended
+                    .ending
+                    .and_then(|e| e.not_resent())
+                    .map(|r| r.as_str()),
+                indeterminate: ended.exit == Exit::Indeterminate,
+            },
+            attempts,
+            waits,
+            error: ended.error.as_deref(),
+            answer: came.as_ref().ok().map(answered),
+        }
+    }
+}
+
+fn attempt<'a>(number_: usize, span: &'a SpanData, root: &SpanData) -> Attempt<'a> {
+    Attempt {
+        number: number_,
+        resend_count: number(span, HTTP_REQUEST_RESEND_COUNT),
+        span_id: span.span_context.span_id().to_string(),
+        started_ms: ms(since(root.start_time, span.start_time)),
+        duration_ms: ms(since(span.start_time, span.end_time)),
+        status: number(span, HTTP_RESPONSE_STATUS_CODE),
+        error_type: text(span, ERROR_TYPE),
+    }
+}
+
+fn waited(wait: &Wait, root: &SpanData) -> Waited {
+    Waited {
+        before_attempt: wait.before,
+        started_ms: ms(since(root.start_time, wait.at)),
+        duration_ms: ms(wait.length),
+        reason: wait.reason.as_str(),
+        hinted: wait.hinted,
+    }
+}
+
+fn answered(answer: &Answer) -> Answered {
+    let (body, body_encoding) = match std::str::from_utf8(&answer.kept) {
+        Ok(text) => (text.to_owned(), "utf8"),
+        Err(_) => (STANDARD.encode(&answer.kept), "base64"),
+    };
+    Answered {
+        status: answer.status.as_u16(),
+        headers: headers(&answer.headers),
+        body,
+        body_encoding,
+        body_length: answer.length,
+        body_truncated: answer.length > answer.kept.len() as u64,
+    }
+}
+
+fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+    let mut all = BTreeMap::<String, Vec<String>>::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        all.entry(name.to_string()).or_default().push(value);
+    }
+    all
+}
+
+/// Milliseconds, to the microsecond.
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,45 @@
+//! What stderr says of a call: the waterfall, and one line of outcome.
+
+use mamparo_core::Dependency;
+
+use super::deliver::Answer;
+use super::ending::{Came, Ended};
+use crate::exit::Exit;
+use crate::output;
+use crate::trace::{Kept, draw, millis, rows, since};
+
+/// Says what happened.
+pub(super) fn report(kept: &Kept, dependency: Dependency, came: &Came, ended: &Ended) {
+    for root in kept.roots() {
+        for line in draw(&rows(kept, root), output::width()) {
+            output::note(&line);
+        }
+    }
+    match (&ended.error, came) {
+        (Some(error), _) => output::error(error),
+        (None, Ok(answer)) => output::note(&outcome(kept, dependency, answer, ended)),
+        (None, Err(_)) => {}
+    }
+}
+
+fn outcome(kept: &Kept, dependency: Dependency, answer: &Answer, ended: &Ended) -> String {
+    let attempts = ended.attempts;
+    let plural = if attempts == 1 { "" } else { "s" };
+    let mut line = format!(
+        "{} from {dependency} after {attempts} attempt{plural}",
+        answer.status
+    );
+    if let Some(root) = kept.roots().first() {
+        line += &format!(" in {}", millis(since(root.start_time, root.end_time)));
+    }
+    let not_resent = ended.ending.and_then(|ending| ending.not_resent());
+    if let Some(reason) = not_resent {
+        line += &format!("; not sent again: {}", reason.as_str().replace('_', " "));
+    } else if attempts > 1 {
+        line += "; recovered";
+    }
+    if ended.exit == Exit::Indeterminate {
+        line += "; it may have taken effect: look before you send it again";
+    }
+    line
+}

@@ -1,0 +1,42 @@
+//! The exit codes, and what they mean to a script.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Exit {
+    Success = 0,
+    FailedAnswer = 1,
+    Usage = 2,
+    OutOfTime = 3,
+    NoAnswer = 4,
+    Indeterminate = 5,
+    Unwritten = 6,
+}
+
+/// What `mamparo call --help` says of them.
+pub(crate) const CODES: &str = "\
+Exit codes:
+  0  success: the last answer was 1xx, 2xx or 3xx, and it is whole
+  1  the last answer was a failure (4xx or 5xx)
+  2  usage: nothing was sent, because what was typed makes no call
+  3  out of time: the deadline passed, an attempt timed out, or the body stalled
+  4  no whole answer: no connection, a broken one, or one that does not speak HTTP
+  5  indeterminate: it failed, the request may have taken effect, and sending it again was not safe
+  6  the answer could not be written to stdout
+Where two fit, 5 wins.";
+
+impl Exit {
+    pub(crate) const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

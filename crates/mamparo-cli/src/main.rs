@@ -1,0 +1,44 @@
+//! The `mamparo` command: sends one request through the whole stack and shows what happened.
+
+mod args;
+mod call;
+mod exit;
+mod output;
+mod telemetry;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::Exit;
+
+fn main() -> ExitCode {
+    let exit = match Args::parse().command {
+        Command::Call(args) => finish(call::call(*args)),
+        Command::Completions { shell } => args::completions(shell),
+    };
+    exit.into()
+}
+
+/// Runs a command to its end; what still blocks after that, such as a read from a terminal, is left behind.
+fn finish(command: impl Future<Output = Exit>) -> Exit {
+    // Several clients and exporters of this process speak TLS: they share one implementation.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => {
+            let exit = runtime.block_on(command);
+            runtime.shutdown_background();
+            exit
+        }
+        Err(error) => {
+            output::error(&format!("no threads to work with: {error}"));
+            Exit::NoAnswer
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! OTLP over gRPC. A collector that is down costs a warning and a bounded wait, and nothing else.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, RetryPolicy, SpanExporter, WithExportConfig,
+    WithTonicConfig,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+
+/// A collector that has not answered by then is given up.
+pub(super) const LIMIT: Duration = Duration::from_secs(2);
+
+/// Makes what sends metrics to the collector at `url`; it must be made within a runtime.
+pub(super) fn metric_exporter(url: &str) -> Result<MetricExporter, ExporterBuildError> {
+    MetricExporter::builder()
+        .with_tonic()
+        .with_endpoint(url)
+        .with_timeout(LIMIT)
+        .with_retry_policy(RetryPolicy::disabled())
+        .build()
+}
+
+/// Sends spans to the collector at `url`.
+pub(super) async fn send_spans(
+    url: &str,
+    resource: &Resource,
+    spans: Vec<SpanData>,
+) -> Result<(), String> {
+    let mut exporter = SpanExporter::builder()
+        .with_tonic()
+        .with_endpoint(url)
+        .with_timeout(LIMIT)
+        .with_retry_policy(RetryPolicy::disabled())
+        .build()
+        .map_err(said)?;
+    exporter.set_resource(resource);
+    within(exporter.export(spans)).await
+}
+
+/// Waits for an export, but not for ever.
+pub(super) async fn within<E: Display>(
+    export: impl Future<Output = Result<(), E>>,
+) -> Result<(), String> {
+    match tokio::time::timeout(LIMIT, export).await {
+        Ok(sent) => sent.map_err(said),
+        Err(_) => Err(format!("no answer within {LIMIT:?}")),
+    }
+}
+
+fn said(error: impl Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,13 @@
+//! What happened, from the spans and events that the layers write, and its picture as a waterfall.
+//!
+//! [`Recorder`] keeps them, [`rows`](rows::rows) puts them in order of time, [`draw`] makes lines of them.
+
+mod draw;
+mod recorder;
+mod rows;
+mod span;
+
+pub(crate) use draw::{draw, millis};
+pub(crate) use recorder::{Kept, Recorder, Wait};
+pub(crate) use rows::rows;
+pub(crate) use span::{number, since, text};

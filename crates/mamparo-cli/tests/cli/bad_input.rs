@@ -1,0 +1,61 @@
+//! What was typed makes no call: one line says why, and nothing is sent.
+
+use mamparo_testkit::server::{Reply, Server};
+
+use crate::run::{call, mamparo};
+
+#[tokio::test]
+async fn nonsense_is_refused_by_name_and_nothing_is_sent() {
+    let server = Server::start(Reply::ok()).await;
+    let url = &*server.url("/");
+    let wrong: [(&[&str], &str); 20] = [
+        (
+            &["localhost:80/x"],
+            "has no scheme, write http://localhost:80/x",
+        ),
+        (&["http://"], "is no URL: empty host"),
+        (&["http://a:b:c/"], "is no URL"),
+        (
+            &["ftp://a/"],
+            "scheme `ftp` can't be called: use http or https",
+        ),
+        (&["http://me:secret@a/"], "use -H 'authorization: …'"),
+        (&["GE T", url], "`GE T` is no method"),
+        (&[url, "-H", "accept"], "no colon: write 'name: value'"),
+        (&[url, "-H", "a b: c"], "`a b` can't be the name"),
+        (&[url, "-H", "a: b\nc"], "no header field may"),
+        (
+            &[url, "-d", "@no/such/file"],
+            "no/such/file can't be read: No such file",
+        ),
+        (&[url, "-d", "@src"], "src is a folder"),
+        (&[url, "--deadline", "2"], "write 2s or 2000ms"),
+        (&[url, "--deadline", "0s"], "must be longer than zero"),
+        (&[url, "--attempt-timeout", "soon"], "write 2s, 500ms"),
+        (&[url, "--attempts", "0"], "--attempts"),
+        (&[url, "--attempts", "101"], "--attempts"),
+        (&[url, "--dependency", ""], "--dependency is empty"),
+        (&[url, "--idempotency-key=a\nb"], "no header field may"),
+        (
+            &[url, "--idempotency-key=a", "-H", "idempotency-key: b"],
+            "is there twice",
+        ),
+        (&[url, "--otlp", "localhost"], "write http://localhost:4317"),
+    ];
+    for (args, says) in wrong {
+        let ran = call(args).await;
+        let first = ran.stderr.lines().next().unwrap_or_default();
+        assert!(first.starts_with("error: "), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+        assert_eq!((ran.code, ran.stdout.len()), (2, 0), "{args:?}");
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_typed_shows_the_help() {
+    let ran = mamparo(&[]).await;
+    assert!(ran.stderr.contains("Usage: mamparo"), "{}", ran.stderr);
+    assert_eq!(ran.code, 2);
+}
