@@ -2,6 +2,7 @@
 
 mod args;
 mod call;
+mod completions;
 mod exit;
 mod output;
 mod telemetry;
@@ -17,7 +18,7 @@ use crate::exit::Exit;
 fn main() -> ExitCode {
     let exit = match Args::parse().command {
         Command::Call(args) => finish(call::call(*args)),
-        Command::Completions { shell } => args::completions(shell),
+        Command::Completions { shell } => completions::completions(shell),
     };
     exit.into()
 }

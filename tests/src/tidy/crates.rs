@@ -72,11 +72,12 @@ const HEAVY: &[(&str, &[&str])] = &[
     // Besides its owner: whoever installs an SDK, to export or to look at what was written.
     (
         "opentelemetry",
-<<<<<<< HEAD
-        &["mamparo-telemetry", "mamparo-examples", "mamparo-tests"],
-=======
-        &["mamparo-telemetry", "mamparo-cli", "mamparo-tests"],
->>>>>>> 1aae10d (Send one request from the command line, and show each attempt of it)
+        &[
+            "mamparo-telemetry",
+            "mamparo-cli",
+            "mamparo-examples",
+            "mamparo-tests",
+        ],
     ),
     ("sqlx", &[]),
     ("lapin", &[]),

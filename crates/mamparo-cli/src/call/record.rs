@@ -46,7 +46,7 @@ struct Ending {
 /// One physical send.
 #[derive(Debug, Serialize)]
 struct Attempt<'a> {
-    number: usize,
+    number: i64,
     resend_count: Option<i64>,
     span_id: String,
     started_ms: f64,
@@ -82,20 +82,13 @@ impl<'a> Record<'a> {
         ended: &'a Ended,
     ) -> Self {
         let root = kept.roots().into_iter().next();
-        let of_root = |list: fn(&'a Kept, &'a SpanData) -> (Vec<Attempt<'a>>, Vec<Waited>)| {
-            root.map(|root| list(kept, root)).unwrap_or_default()
-        };
-        let (attempts, waits) = of_root(|kept, root| {
-            let attempts = kept.attempts(root).into_iter().enumerate();
-            let attempts = attempts
-                .map(|(at, span)| attempt(at + 1, span, root))
-                .collect();
-            let waits = kept
-                .waits(root)
-                .into_iter()
-                .map(|wait| waited(wait, root))
-                .collect();
-            (attempts, waits)
+        let attempts = root.map(|root| {
+            let spans = kept.attempts(root).into_iter();
+            spans.map(|span| attempt(span, root)).collect()
+        });
+        let waits = root.map(|root| {
+            let waits = kept.waits(root).into_iter();
+            waits.map(|wait| waited(wait, root)).collect()
         });
         Self {
             outcome: ended.exit,
@@ -113,18 +106,19 @@ impl<'a> Record<'a> {
                     .map(|r| r.as_str()),
                 indeterminate: ended.exit == Exit::Indeterminate,
             },
-            attempts,
-            waits,
+            attempts: attempts.unwrap_or_default(),
+            waits: waits.unwrap_or_default(),
             error: ended.error.as_deref(),
             answer: came.as_ref().ok().map(answered),
         }
     }
 }
 
-fn attempt<'a>(number_: usize, span: &'a SpanData, root: &SpanData) -> Attempt<'a> {
+fn attempt<'a>(span: &'a SpanData, root: &SpanData) -> Attempt<'a> {
+    let resend_count = number(span, HTTP_REQUEST_RESEND_COUNT);
     Attempt {
-        number: number_,
-        resend_count: number(span, HTTP_REQUEST_RESEND_COUNT),
+        number: resend_count.unwrap_or(0) + 1,
+        resend_count,
         span_id: span.span_context.span_id().to_string(),
         started_ms: ms(since(root.start_time, span.start_time)),
         duration_ms: ms(since(span.start_time, span.end_time)),

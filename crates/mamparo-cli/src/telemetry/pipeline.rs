@@ -81,6 +81,7 @@ impl Pipeline {
     }
 
     /// Returns a tracer for spans that no layer makes.
+    #[expect(dead_code, reason = "the demonstration makes the spans of its servers")]
     pub(crate) fn tracer(&self) -> SdkTracer {
         self.spans.tracer("mamparo-cli")
     }

@@ -12,8 +12,8 @@ const MIN_BAR: usize = 10;
 /// A wider bar says no more.
 const MAX_BAR: usize = 60;
 
-/// As wide as a time is written, with the blank before it.
-const TIME: usize = 9;
+/// As wide as a time is written.
+const TIME: usize = 8;
 
 const DIM: Style = Style::new().dimmed();
 
@@ -36,29 +36,38 @@ impl Mark {
     }
 }
 
-/// Draws rows as lines of at most `width` columns, where their words fit: what, bar, when it began, how long it took, how it ended.
+/// Draws rows as lines of at most `width` columns, where their words fit.
+///
+/// Each has what it is, a bar, when it began, how long it took and how it ended.
 pub(crate) fn draw(rows: &[Row], width: usize) -> Vec<String> {
-    let columns = |text: &str| text.chars().count();
-    let label = rows.iter().map(|row| columns(&row.label)).max();
-    let label = label.unwrap_or(0);
-    let says = rows.iter().map(|row| columns(&row.says)).max().unwrap_or(0);
-    let bar = width.saturating_sub(label + says + 2 * TIME + 4);
+    let widest = |text: fn(&Row) -> &str| {
+        let widths = rows.iter().map(|row| text(row).chars().count());
+        widths.max().unwrap_or(0)
+    };
+    let label = widest(|row| &row.label);
+    let says = widest(|row| &row.says);
+    let bar = width.saturating_sub(label + says + 2 * TIME + 6);
     let bar = bar.clamp(MIN_BAR, MAX_BAR);
-    let whole = rows.iter().map(|row| row.start + row.length).max();
-    let whole = whole.unwrap_or_default();
+    let ends = rows.iter().map(|row| row.start + row.length);
+    let whole = ends.max().unwrap_or_default();
     rows.iter()
-        .map(|row| {
-            let (before, drawn) = place(row, whole, bar);
-            let after = bar - before - drawn;
-            let Row { label: name, mark, says, .. } = row;
-            let (style, glyphs) = (mark.style(), mark.glyph().repeat(drawn));
-            let (start, length) = (millis(row.start), format!("+{}", millis(row.length)));
-            format!(
-                "{name:label$}  {:before$}{style}{glyphs}{style:#}{:after$}{DIM}{start:>TIME$}{DIM:#} {length:>TIME$}  {style}{says}{style:#}",
-                "", ""
-            )
-        })
+        .map(|row| line(row, label, bar, whole))
         .collect()
+}
+
+fn line(row: &Row, label: usize, bar: usize, whole: Duration) -> String {
+    let (before, drawn) = place(row, whole, bar);
+    let after = bar - before - drawn;
+    let style = row.mark.style();
+    let glyphs = row.mark.glyph().repeat(drawn);
+    let name = &row.label;
+    let (start, length) = (millis(row.start), millis(row.length));
+    let length = format!("+{length}");
+    let says = &row.says;
+    format!(
+        "{name:label$}  {:before$}{style}{glyphs}{style:#}{:after$} {DIM}{start:>TIME$}{DIM:#} {length:>TIME$}  {style}{says}{style:#}",
+        "", ""
+    )
 }
 
 /// Where a row's bar begins, and how long it is: at least one column, and never past the end.
@@ -115,10 +124,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "catalog      ──────────   0.0 ms   +100 ms  success",
-                "  attempt 1  ━            0.0 ms   +0.0 ms  503",
-                "  wait       ·····        0.0 ms    +50 ms  unavailable: backoff",
-                "  attempt 2       ━━━━━    50 ms    +50 ms  200, resend 1",
+                "catalog      ──────────   0.0 ms  +100 ms  success",
+                "  attempt 1  ━            0.0 ms  +0.0 ms  503",
+                "  wait       ·····        0.0 ms   +50 ms  unavailable: backoff",
+                "  attempt 2       ━━━━━    50 ms   +50 ms  200, resend 1",
             ]
         );
     }

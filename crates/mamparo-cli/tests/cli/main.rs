@@ -1,10 +1,18 @@
 //! The built `mamparo` command against real servers, seen from outside: what is sent, printed and exported, and how it exits.
 
+#[cfg(test)]
 mod answers;
+#[cfg(test)]
 mod bad_input;
+#[cfg(test)]
 mod collector;
+#[cfg(test)]
 mod export;
+#[cfg(test)]
 mod json;
+#[cfg(test)]
 mod resends;
+#[cfg(test)]
 mod run;
+#[cfg(test)]
 mod trouble;

@@ -1,16 +1,9 @@
-//! What was typed. What it means is decided by each command's `settings.rs`.
+//! The options of `mamparo call`.
 
-mod typed;
+use super::typed::{self, Data, Field, Limit};
+use crate::exit::CODES;
 
-use clap::{CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
-
-pub(crate) use typed::{Data, Field, Limit};
-
-use crate::exit::{CODES, Exit};
-use crate::output;
-
-const CALL_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   mamparo call http://localhost:8080/items
   mamparo call http://localhost:8080/items --deadline 2s --attempts 5 --attempt-timeout 500ms
@@ -18,41 +11,10 @@ Examples:
   mamparo call http://localhost:8080/items --json | jq '.attempts[].status'
   mamparo call http://localhost:8080/items --otlp http://localhost:4317";
 
-const EXAMPLES: &str = "\
-Examples:
-  mamparo call http://localhost:8080/items     send one request, and see each attempt
-  mamparo call --help                          all of its options, and the exit codes
-  source <(mamparo completions bash)           complete options with the tab key";
-
-/// Resilient calls, from the command line.
-///
-/// A deadline bounds the whole call, a failed request is sent again when that is safe, wanted and in time,
-/// and each physical attempt is a span that you see.
-#[derive(Debug, Parser)]
-#[command(name = "mamparo", version, propagate_version = true, after_help = EXAMPLES)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Sends one request through the stack, and shows each attempt and each wait.
-    ///
-    /// The answer's body goes to stdout, byte for byte. What happened goes to stderr: a line for the operation, each
-    /// attempt and each wait, and one for the outcome.
-    Call(Box<CallArgs>),
-    /// Prints the completions of a shell.
-    Completions {
-        /// The shell to complete for.
-        shell: Shell,
-    },
-}
-
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,
-    after_help = format!("{CODES}\n\n{CALL_EXAMPLES}"),
+    after_help = format!("{CODES}\n\n{EXAMPLES}"),
 )]
 pub(crate) struct CallArgs {
     /// GET by default, or POST with --data.
@@ -105,14 +67,4 @@ pub(crate) struct CallArgs {
     /// Exports the spans and metrics to an OpenTelemetry collector, by OTLP over gRPC.
     #[arg(long, value_name = "URL", value_parser = typed::collector)]
     pub(crate) otlp: Option<String>,
-}
-
-/// Prints the completions of a shell.
-pub(crate) fn completions(shell: Shell) -> Exit {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "mamparo", &mut script);
-    match output::all(&script) {
-        Ok(()) => Exit::Success,
-        Err(_) => Exit::Unwritten,
-    }
 }

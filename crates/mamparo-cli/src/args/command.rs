@@ -1,0 +1,37 @@
+//! The command line as a whole.
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use super::CallArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  mamparo call http://localhost:8080/items     send one request, and see each attempt
+  mamparo call --help                          all of its options, and the exit codes
+  source <(mamparo completions bash)           complete options with the tab key";
+
+/// Resilient calls, from the command line.
+///
+/// A deadline bounds the whole call, a failed request is sent again when that is safe, wanted and in time,
+/// and each physical attempt is a span that you see.
+#[derive(Debug, Parser)]
+#[command(name = "mamparo", version, propagate_version = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sends one request through the stack, and shows each attempt and each wait.
+    ///
+    /// The answer's body goes to stdout, byte for byte. What happened goes to stderr: a line for the operation, each
+    /// attempt and each wait, and one for the outcome.
+    Call(Box<CallArgs>),
+    /// Prints the completions of a shell.
+    Completions {
+        /// The shell to complete for.
+        shell: Shell,
+    },
+}

@@ -1,0 +1,12 @@
+//! What was typed. What it means is decided by each command's `settings.rs`.
+//!
+//! [`Args`] is the command line, a struct per command holds its options, and [`typed`] has the values that they take:
+//! what can be refused without looking at another option is refused while it is parsed.
+
+mod call;
+mod command;
+mod typed;
+
+pub(crate) use call::CallArgs;
+pub(crate) use command::{Args, Command};
+pub(crate) use typed::{Data, Field, Limit};
