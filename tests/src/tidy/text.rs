@@ -51,6 +51,40 @@ fn no_file_names_a_machine_a_registry_or_how_work_is_organised() {
     tree::report(&problems);
 }
 
+#[test]
+fn every_link_of_a_document_leads_to_a_file() {
+    let documents = tree::files()
+        .into_iter()
+        .filter(|file| file.path.ends_with(".md"));
+    let mut problems = Vec::new();
+    for document in documents {
+        let folder = document
+            .path
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
+        for link in links(&document.text) {
+            if !tree::root().join(folder).join(link).exists() {
+                let mend = "correct the link, or write what it leads to";
+                problems.push(format!(
+                    "{} links to {link}, which is not there: {mend}",
+                    document.path
+                ));
+            }
+        }
+    }
+    tree::report(&problems);
+}
+
+/// Where the links of a document lead that stay within the workspace.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'));
+    let paths = targets.map(|(target, _)| target.split('#').next().unwrap_or_default());
+    paths.filter(|path| !path.is_empty() && !path.contains(':'))
+}
+
 fn too_long(path: &str, text: &str) -> Option<String> {
     let tests =
         path.starts_with("tests/") || path.ends_with("tests.rs") || path.contains("/tests/");
@@ -109,4 +143,10 @@ fn a_path_of_one_machine_is_found_with_its_line() {
     let problems = forbidden("a.rs", &format!("fine\ncd /{}/x", "root"));
     assert_eq!(problems.len(), 1);
     assert!(problems[0].starts_with("a.rs:2 holds"), "{}", problems[0]);
+}
+
+#[test]
+fn only_links_within_the_workspace_are_followed() {
+    let text = "[a](b.md#c), [d](#e), [f](https://g) and [h](../i/)";
+    assert_eq!(links(text).collect::<Vec<_>>(), ["b.md", "../i/"]);
 }
