@@ -1,6 +1,6 @@
 //! What happened, from the spans and events that the layers write, and its picture as a waterfall.
 //!
-//! [`Recorder`] keeps them, [`rows`](rows::rows) puts them in order of time, [`draw`] makes lines of them.
+//! [`Recorder`] keeps them, [`rows`](rows::rows) puts them in order of time, [`draw()`] makes lines of them.
 
 mod draw;
 mod recorder;
