@@ -148,13 +148,20 @@ impl RetryBuilder {
     ///
     /// # Errors
     ///
-    /// Refuses 0 attempts, or more than 100.
+    /// Refuses 0 attempts, or more than 100, and a `min_attempt_time` of zero.
     pub fn build(self) -> Result<RetryPolicy, InvalidSetting> {
         if self.max_attempts == 0 || self.max_attempts > MAX_ATTEMPTS {
             return Err(InvalidSetting::new(
                 "max_attempts",
                 self.max_attempts,
                 "must be from 1 to 100: the original counts, so 1 means no resend",
+            ));
+        }
+        if self.min_attempt_time.is_zero() {
+            return Err(InvalidSetting::new(
+                "min_attempt_time",
+                "0s",
+                "must be longer than zero: no attempt can be made in no time",
             ));
         }
         Ok(RetryPolicy { settings: self })

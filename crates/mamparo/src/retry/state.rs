@@ -35,8 +35,8 @@ pub(super) struct Failed {
 pub(super) struct Memory {
     /// The last wait, before any hint: decorrelated jitter builds on it.
     previous: Duration,
-    /// Whether a failure that allows one resend has had it.
-    once: bool,
+    /// The kinds of failure that allow one resend and have had it, a bit each.
+    once: u16,
 }
 
 /// How often this retry may send in this operation, and why not more.
@@ -83,8 +83,14 @@ pub(super) fn decide(
     if failed.remaining.is_some_and(|remaining| needed > remaining) {
         return Err(NotResent::DeadlineTooClose);
     }
-    memory.once |= failed.verdict.is_once();
+    memory.once |= once(failed.verdict);
     Ok(wait)
+}
+
+/// The bit of a failure that allows one resend; none for all others.
+fn once(verdict: Verdict) -> u16 {
+    let kind = verdict.kind().filter(|_| verdict.is_once());
+    kind.map_or(0, |kind| 1 << kind as u16)
 }
 
 fn permitted(
@@ -115,7 +121,7 @@ fn permitted(
     if failed.attempt >= allowance.attempts {
         return Err(NotResent::AttemptsExhausted);
     }
-    if verdict.is_once() && memory.once {
+    if memory.once & once(verdict) != 0 {
         return Err(NotResent::OnceOnly);
     }
     // Attempts are left and yet nothing is held: the request is too large to be kept.
@@ -141,7 +147,7 @@ fn wait(
         Some(hint) if hint >= own => {
             let most = hint.mul_f64(HINT_JITTER).min(MAX_HINT_JITTER);
             Ok(Wait {
-                duration: hint + most.mul_f64(rng.f64()),
+                duration: hint.saturating_add(most.mul_f64(rng.f64())),
                 hinted: true,
             })
         }
@@ -158,5 +164,6 @@ pub(super) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
         verdict.kind(),
         Some(Kind::Reset | Kind::Timeout | Kind::Unavailable | Kind::Server | Kind::Other)
     );
-    processed_perhaps && !safety.is_idempotent() && !matches!(verdict.resend(), Resend::Always)
+    let never_processed = matches!(verdict.resend(), Resend::Always | Resend::UnlessEarlyData);
+    processed_perhaps && !never_processed && !safety.is_idempotent()
 }
