@@ -44,7 +44,9 @@ where
     type Held = HttpHeld<B>;
 
     fn split(&self, request: Request<B>, keep: Option<usize>) -> (Self::Wire, Option<HttpHeld<B>>) {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        // A proxy hands on what it was sent: its caller's number is not that of its own request.
+        head.headers.remove(ATTEMPT_HEADER);
         let fits = |bound: usize| body.size_hint().lower() <= bound as u64;
         let Some(bound) = keep.filter(|bound| fits(*bound)) else {
             return (Request::from_parts(head, ReplayBody::once(body)), None);
@@ -91,7 +93,8 @@ where
     }
 
     fn number(&self, wire: &mut Self::Wire, attempt: u32) {
-        wire.headers_mut()
-            .insert(ATTEMPT_HEADER, HeaderValue::from(attempt));
+        let number = HeaderValue::from(attempt);
+        // A request whose header map is full goes without.
+        let _full = wire.headers_mut().try_insert(ATTEMPT_HEADER, number);
     }
 }
