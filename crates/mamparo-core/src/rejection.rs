@@ -87,7 +87,9 @@ impl Reason {
 }
 
 /// Status and headers of a response whose body is gone.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug` form names no header: errors are logged, and a header may hold a cookie or a token.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ResponseHead {
     /// The response's status.
@@ -101,6 +103,14 @@ impl ResponseHead {
     #[must_use]
     pub const fn new(status: StatusCode, headers: HeaderMap) -> Self {
         Self { status, headers }
+    }
+}
+
+impl fmt::Debug for ResponseHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseHead")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
     }
 }
 
@@ -238,7 +248,7 @@ impl Error for Rejection {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BoxError;
+    use crate::{BoxError, Ending, RetryError};
     use std::io;
 
     fn rejection() -> Rejection {
@@ -258,6 +268,26 @@ mod tests {
         assert_eq!(
             text,
             "catalog: deadline exceeded: not sent (the last answer was 503 Service Unavailable)"
+        );
+    }
+
+    #[test]
+    fn a_headers_value_is_in_no_text_of_an_error() {
+        let mut headers = HeaderMap::new();
+        headers.insert("set-cookie", "session=secret".parse().unwrap());
+        let head = ResponseHead::new(StatusCode::SERVICE_UNAVAILABLE, headers);
+        let ending = Ending::new(2, None, false);
+        let retry = RetryError::new(
+            "d".into(),
+            ending,
+            Some(Box::new(head.clone())),
+            "no".into(),
+        );
+        let refused = rejection().with_last_response(head);
+        let texts = format!("{retry} {retry:?} {refused} {refused:?}");
+        assert!(
+            texts.contains("503") && !texts.contains("secret"),
+            "{texts}"
         );
     }
 
