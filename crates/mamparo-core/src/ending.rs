@@ -125,6 +125,9 @@ impl Display for RetryError {
         if self.ending.is_indeterminate() {
             f.write_str(", and may have taken effect: look before you send it again")?;
         }
+        if let Some(reason) = self.ending.not_resent().and_then(NotResent::says) {
+            write!(f, ", and was not sent again: {reason}")?;
+        }
         if let Some(head) = &self.last_response {
             write!(f, " (the last answer was {})", head.status)?;
         }

@@ -215,4 +215,20 @@ impl NotResent {
             Self::ResentInside => "resent_inside",
         }
     }
+
+    /// Says it to whoever reads an error, where that is not plain from the error itself.
+    pub(crate) const fn says(self) -> Option<&'static str> {
+        match self {
+            Self::NotRetryable | Self::NotIdempotent | Self::AttemptsExhausted => None,
+            Self::OnceOnly => Some("such a failure is sent again once"),
+            Self::BudgetExhausted => Some("the budget for resends is spent"),
+            Self::DeadlineTooClose => Some("the deadline is too close"),
+            Self::HintTooLong => Some("it asks for a longer wait than is accepted"),
+            Self::BodyTooLarge => Some("the request's body is too large to be kept"),
+            Self::BodyUnavailable => Some("the request's body can't be read again"),
+            Self::Forbidden => Some("it says that it must not be"),
+            Self::OwnedOutside => Some("a retry around this one owns the resends"),
+            Self::ResentInside => Some("a retry inside this one has resent"),
+        }
+    }
 }
