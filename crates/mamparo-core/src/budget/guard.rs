@@ -25,7 +25,7 @@ impl Drop for Deposit {
     }
 }
 
-/// The token for one resend that was not sent yet: given back on drop, consumed by [`spend`](Self::spend).
+/// The token for one resend that was not sent yet: given back on drop, spent by [`spend`](Self::spend).
 ///
 /// ```
 /// use mamparo_core::{Budget, clock};
@@ -53,13 +53,12 @@ impl Withdrawal {
         }
     }
 
-    /// Consumes the token: the resend is being sent. Keep the result until its answer is over.
+    /// Spends the token: the resend is being sent. Keep the result until its head or its error is there.
     pub fn spend(mut self) -> InFlight {
-        let shared = self.unspent.take();
-        if let Some(shared) = &shared {
-            shared.consume();
+        InFlight {
+            shared: self.unspent.take(),
+            receipt: self.receipt,
         }
-        InFlight { shared }
     }
 }
 
@@ -71,15 +70,37 @@ impl Drop for Withdrawal {
     }
 }
 
-/// A resend that was paid for and is being sent; gives back its place among those in flight on drop.
+/// A resend that was paid for and is being sent; on drop its token is consumed, and its place among those in flight free.
 #[must_use = "a resend is in flight as long as this is kept"]
 pub struct InFlight {
     shared: Option<Arc<Shared>>,
+    receipt: Receipt,
+}
+
+impl InFlight {
+    /// Gives the token back after all: the resend was refused on our side, and so never reached the dependency.
+    ///
+    /// ```
+    /// use mamparo_core::{Budget, clock};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let budget = Budget::builder().ratio(0.0).min_per_second(1).build()?;
+    /// budget.withdraw(clock::now(), None, 0)?.spend().not_sent();
+    /// assert_eq!(budget.consumed(), 0);
+    /// assert!(budget.withdraw(clock::now(), None, 0).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn not_sent(mut self) {
+        if let Some(shared) = self.shared.take() {
+            shared.with_ledger(|ledger, settings| ledger.give_back(settings, self.receipt));
+        }
+    }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.take() {
+            shared.consume();
             shared.with_ledger(|ledger: &mut Ledger, _| ledger.leave());
         }
     }

@@ -135,7 +135,7 @@ impl Budget {
         })
     }
 
-    /// Returns the tokens spent so far, which is the number of resends that were sent.
+    /// Returns the tokens consumed so far: the number of resends that were sent and have their answer.
     #[must_use]
     pub fn consumed(&self) -> u64 {
         self.shared.resends.consumed.load(Relaxed)

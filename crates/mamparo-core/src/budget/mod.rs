@@ -16,7 +16,11 @@
 //! path of an operation that needs no resend takes no lock and writes no memory that other threads write.
 //!
 //! A [`Withdrawal`] is a guard. It goes back to the budget when it is dropped, as when the caller cancels during the
-//! backoff; [`Withdrawal::spend`] consumes it at the moment the resend is sent.
+//! backoff; [`Withdrawal::spend`] spends it at the moment the resend is sent, and [`InFlight::not_sent`] takes that
+//! back where a layer further in refused to send it.
+//!
+//! A resend counts as in flight from its withdrawal, before its backoff, until its head or its error is there. A body
+//! that is still being read asks for no more resends, so it is not counted.
 //!
 //! The scheme is that of Finagle's `RetryBudget` and of "Handling Overload" in Google's SRE book; the concurrency
 //! share is Envoy's `retry_budget`.

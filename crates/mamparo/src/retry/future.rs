@@ -10,17 +10,18 @@ use std::time::Duration;
 use mamparo_core::budget::{Deposit, InFlight, Withdrawal};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::{
-    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, ResponseHead, Verdict,
-    What,
+    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, Rejection, ResponseHead,
+    Verdict, What,
 };
 use pin_project::pin_project;
 use tokio::time::Sleep;
 use tower_service::Service;
 
-use super::error::refused;
+use super::error::{not_sent, too_late};
 use super::layer::Shared;
 use super::state::{Allowance, Failed, Memory, Wait, decide, indeterminate};
 use super::{Answer, Ending, RetryError};
+use crate::bound::reject;
 use crate::replay::{Replay, Safety};
 
 /// The future of one operation, with all its attempts and waits.
@@ -52,10 +53,11 @@ enum State<F, W> {
     },
 }
 
-/// The resend to come, and the token that pays for it.
+/// The resend to come, the token that pays for it, and the failure that led to it.
 struct Next<W> {
     wire: W,
     withdrawal: Withdrawal,
+    failed: Verdict,
 }
 
 /// What a failed attempt leads to.
@@ -151,7 +153,7 @@ where
                 }
                 StateProjected::Readying { next } => {
                     if let Err(error) = ready!(operation.poll_ready(cx)) {
-                        return Poll::Ready(Err(operation.not_ready(error)));
+                        return Poll::Ready(Err(operation.not_ready(error, next.take())));
                     }
                     match operation.resend(next.take()) {
                         Some(future) => State::Sending { future },
@@ -192,10 +194,9 @@ impl<S, P, H> Operation<S, P, H> {
             Ok((wait, next)) => {
                 self.schedule(wait, kind, now);
                 // Dropped before the wait, so that its connection is free meanwhile.
-                self.last_response = match outcome {
-                    Ok(answer) => self.shared.protocol.give_up(answer).map(Box::new),
-                    Err(_) => None,
-                };
+                if let Ok(answer) = outcome {
+                    self.last_response = self.shared.protocol.give_up(answer).map(Box::new);
+                }
                 Ended::Attempt {
                     wait: wait.duration,
                     next,
@@ -245,7 +246,12 @@ impl<S, P, H> Operation<S, P, H> {
             .again(held, attempt + 1 < self.allowance.attempts)?;
         self.held = held;
         shared.protocol.number(&mut wire, attempt + 1);
-        Ok((wait, Next { wire, withdrawal }))
+        let next = Next {
+            wire,
+            withdrawal,
+            failed: verdict,
+        };
+        Ok((wait, next))
     }
 
     fn schedule(&mut self, wait: Wait, reason: Kind, now: Instant) {
@@ -266,11 +272,18 @@ impl<S, P, H> Operation<S, P, H> {
         Some(self.context.attempt_deadline()?.remaining(now))
     }
 
+    /// Ready when the resend can be sent; an error is that it can't any more.
     fn poll_ready<W>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>>
     where
         S: Service<W>,
         S::Error: Into<BoxError>,
     {
+        // The wait had fitted, but a busy machine may wake us long after it, and readiness may take its time.
+        if self.remaining(clock::now()) == Some(Duration::ZERO) {
+            let observer = self.shared.observer.as_ref();
+            let rejection = too_late(&self.context);
+            return Poll::Ready(Err(reject(rejection, &self.context, observer)));
+        }
         let Some(service) = &mut self.service else {
             return Poll::Pending; // not reached: a resend is due only where one is held
         };
@@ -283,7 +296,9 @@ impl<S, P, H> Operation<S, P, H> {
     where
         S: Service<W>,
     {
-        let Next { wire, withdrawal } = next?;
+        let Next {
+            wire, withdrawal, ..
+        } = next?;
         let service = self.service.as_mut()?;
         // Heard by the retries around this one, so it is said outside of its own context.
         CallContext::report_resend();
@@ -293,10 +308,12 @@ impl<S, P, H> Operation<S, P, H> {
 
     /// The inner service failed before the resend could be made: the attempt was not sent.
     #[cold]
-    fn not_ready(&mut self, error: BoxError) -> BoxError {
-        let ending = Ending::new(self.context.attempt() - 1, None, false);
-        let error = refused(error, self.last_response.take());
-        RetryError::new(self.context.dependency(), ending, None, error).into()
+    fn not_ready<W>(&mut self, error: BoxError, next: Option<Next<W>>) -> BoxError {
+        let verdict = next.map_or(Verdict::IGNORED, |next| next.failed);
+        let attempts = self.context.attempt() - 1;
+        self.report_end(verdict, attempts);
+        let ending = Ending::new(attempts, None, false);
+        not_sent(&self.context, ending, self.last_response.take(), error)
     }
 
     /// Hands the last result to the caller, marked where there is something to say.
@@ -311,17 +328,7 @@ impl<S, P, H> Operation<S, P, H> {
         P: Answer<Res>,
     {
         let attempts = self.context.attempt();
-        if let Some(observer) = &self.shared.observer {
-            let now = clock::now();
-            let since = |started| now.saturating_duration_since(started);
-            let elapsed = self.context.started().map(since).unwrap_or_default();
-            let what = What::OperationEnded {
-                verdict,
-                attempts,
-                elapsed,
-            };
-            Event::report(Some(observer), &self.context, what);
-        }
+        self.report_end(verdict, attempts);
         if attempts == 1 && not_resent.is_none() {
             return outcome;
         }
@@ -339,14 +346,20 @@ impl<S, P, H> Operation<S, P, H> {
         P: Answer<Res>,
     {
         let indeterminate = indeterminate(verdict, self.safety);
-        let ending = Ending::new(self.context.attempt(), not_resent, indeterminate);
+        let attempts = self.context.attempt();
+        let ending = Ending::new(attempts, not_resent, indeterminate);
         match outcome {
             Ok(mut answer) => {
                 self.shared.protocol.mark(&mut answer, ending);
                 Ok(answer)
             }
-            Err(error) if verdict == Verdict::IGNORED => {
-                Err(refused(error, self.last_response.take()))
+            Err(error) if is_refusal(&error) && verdict == Verdict::IGNORED => {
+                if let Some(in_flight) = self.in_flight.take() {
+                    in_flight.not_sent();
+                }
+                let ending = Ending::new(attempts - 1, not_resent, false);
+                let last = self.last_response.take();
+                Err(not_sent(&self.context, ending, last, error))
             }
             Err(error) => {
                 let last = self.last_response.take();
@@ -356,9 +369,27 @@ impl<S, P, H> Operation<S, P, H> {
     }
 
     #[inline]
+    fn report_end(&self, verdict: Verdict, attempts: u32) {
+        if self.shared.observer.is_some() {
+            let now = clock::now();
+            let since = |started| now.saturating_duration_since(started);
+            self.report(What::OperationEnded {
+                verdict,
+                attempts,
+                elapsed: self.context.started().map(since).unwrap_or_default(),
+            });
+        }
+    }
+
+    #[inline]
     fn report(&self, what: What<'_>) {
         Event::report(self.shared.observer.as_ref(), &self.context, what);
     }
+}
+
+/// Tells whether something on our side refused to send.
+fn is_refusal(error: &BoxError) -> bool {
+    Rejection::of(&**error).is_some_and(|rejection| !rejection.sent())
 }
 
 impl<S, P, Req> fmt::Debug for RetryFuture<S, P, Req>
