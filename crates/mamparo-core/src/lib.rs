@@ -24,7 +24,7 @@ mod verdict;
 pub use backoff::{Backoff, Jitter};
 pub use budget::{Budget, Exhausted, Tenant};
 pub use classify::{Classify, End, Ends, Head, Outcome, Plain, Settle};
-pub use context::{CallContext, Cause, LayerKind, OperationId, carry, detach};
+pub use context::{AttemptLimit, CallContext, Cause, LayerKind, OperationId, carry, detach};
 pub use deadline::{Deadline, Reserve};
 pub use dependency::Dependency;
 pub use ending::{Ending, RetryError};

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use mamparo_core::clock;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, What};
+use mamparo_core::{
+    AttemptLimit, BoxError, CallContext, Deadline, Event, Observer, Rejection, What,
+};
 use pin_project::pin_project;
 use tokio::task::coop;
 use tokio::time::Sleep;
@@ -19,15 +21,34 @@ use crate::wire::{BodyLimits, BoundsAnswer};
 /// How late an answer may be before it is reported: timers are no finer than a millisecond.
 const LATE: Duration = Duration::from_millis(5);
 
-/// A call that runs in a context of its own, and is dropped at an instant.
+/// A call that runs in a scope of its own, and is dropped at an instant.
 #[pin_project]
-pub(crate) struct Bounded<S: Service<Req>, Req> {
+pub(crate) struct Bounded<S: Service<Req>, Req, C> {
     #[pin]
     inner: GateFuture<S, Req>,
     /// Made once the inner future was pending.
     #[pin]
     timer: Option<Sleep>,
-    context: CallContext,
+    scope: C,
+}
+
+/// What is current while a call runs: a context, or the limit of an attempt in the context that is there.
+pub(crate) trait Scope {
+    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R;
+}
+
+impl Scope for CallContext {
+    #[inline]
+    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        Self::enter(self, f)
+    }
+}
+
+impl Scope for AttemptLimit {
+    #[inline]
+    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        Self::enter(self, f)
+    }
 }
 
 /// Why a bounded call has no answer.
@@ -40,21 +61,21 @@ pub(crate) enum Over<E> {
     Cut { sent: bool },
 }
 
-impl<S: Service<Req>, Req> Bounded<S, Req> {
+impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
     /// Bounds a call.
     #[inline]
-    pub(crate) const fn new(inner: GateFuture<S, Req>, context: CallContext) -> Self {
+    pub(crate) const fn new(inner: GateFuture<S, Req>, scope: C) -> Self {
         Self {
             inner,
             timer: None,
-            context,
+            scope,
         }
     }
 
-    /// Returns the context in which the call runs.
+    /// Returns what is current while the call runs.
     #[inline]
-    pub(crate) const fn context(&self) -> &CallContext {
-        &self.context
+    pub(crate) const fn scope(&self) -> &C {
+        &self.scope
     }
 
     /// Polls the call, and drops it once `until` has passed.
@@ -68,10 +89,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         if matches!(*this.inner, GateFuture::None) {
             return Poll::Ready(Err(Over::Refused));
         }
-        let entered = this.context.entered();
-        let polled = this.inner.as_mut().poll(cx);
-        drop(entered);
-        if let Poll::Ready(result) = polled {
+        if let Poll::Ready(result) = this.scope.enter(|| this.inner.as_mut().poll(cx)) {
             return Poll::Ready(result.map_err(Over::Failed));
         }
         let Some(until) = until else {
@@ -89,7 +107,9 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         this.inner.set(GateFuture::None);
         Poll::Ready(Err(Over::Cut { sent }))
     }
+}
 
+impl<S: Service<Req>, Req> Bounded<S, Req, CallContext> {
     /// Polls an operation until its deadline, which bounds its answer's stream too.
     ///
     /// `rejection` is asked for the operation that was cut at that deadline, or refused at none.
@@ -105,9 +125,9 @@ impl<S: Service<Req>, Req> Bounded<S, Req> {
         S::Error: Into<BoxError>,
         W: BoundsAnswer<S::Response>,
     {
-        let deadline = self.context.deadline();
+        let deadline = self.scope.deadline();
         let result = ready!(self.as_mut().poll(deadline, cx));
-        let context = &self.context;
+        let context = &self.scope;
         if !matches!(result, Err(Over::Refused)) {
             report_late(context, observer);
         }

@@ -5,10 +5,11 @@ use std::fmt::{self, Display};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use super::{AttemptLimit, nanos::Nanos};
 use crate::clock::Instant;
 use crate::{Deadline, Dependency, Tenant};
 
-thread_local!(static CURRENT: Cell<CallContext> = const { Cell::new(CallContext::EMPTY) });
+thread_local!(pub(super) static CURRENT: Cell<CallContext> = const { Cell::new(CallContext::EMPTY) });
 
 /// What travels with a call: the deadline, the operation, the attempt.
 ///
@@ -26,8 +27,7 @@ thread_local!(static CURRENT: Cell<CallContext> = const { Cell::new(CallContext:
 pub struct CallContext {
     deadline: Option<Deadline>,
     started: Option<Instant>,
-    attempt_cut: Option<Deadline>,
-    attempt_timeout: Nanos,
+    pub(super) limit: AttemptLimit,
     reserve: Nanos,
     dependency: Dependency,
     operation: Option<OperationId>,
@@ -47,26 +47,6 @@ pub struct CallContext {
 const CHEAP_TO_COPY: usize = 128;
 
 const _: () = assert!(size_of::<CallContext>() <= CHEAP_TO_COPY);
-
-/// A duration in half the space, up to 584 years.
-#[derive(Clone, Copy, Debug)]
-struct Nanos(u64);
-
-impl Nanos {
-    const ZERO: Self = Self(0);
-
-    const fn of(duration: Duration) -> Self {
-        let nanos = duration.as_nanos();
-        if nanos > u64::MAX as u128 {
-            return Self(u64::MAX);
-        }
-        Self(nanos as u64)
-    }
-
-    const fn duration(self) -> Duration {
-        Duration::from_nanos(self.0)
-    }
-}
 
 /// Names one operation in logs and spans: random, 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,8 +96,7 @@ impl CallContext {
     pub const EMPTY: Self = Self {
         deadline: None,
         started: None,
-        attempt_cut: None,
-        attempt_timeout: Nanos::ZERO,
+        limit: AttemptLimit::NONE,
         reserve: Nanos::ZERO,
         dependency: Dependency::UNNAMED,
         operation: None,
@@ -276,7 +255,7 @@ impl CallContext {
     /// Returns how long the current attempt may take until its head is there, zero when nothing bounds it.
     #[must_use]
     pub const fn attempt_timeout(&self) -> Duration {
-        self.attempt_timeout.duration()
+        self.limit.timeout.duration()
     }
 
     /// Returns the instant at which the current attempt is cut, if its head is not there by then.
@@ -284,7 +263,7 @@ impl CallContext {
     /// What is dropped at or after it was cut by us, and not cancelled by the caller.
     #[must_use]
     pub const fn attempt_cut(&self) -> Option<Deadline> {
-        self.attempt_cut
+        self.limit.cut
     }
 
     /// Returns what led to the current attempt.
@@ -360,8 +339,7 @@ impl CallContext {
     #[must_use]
     #[inline]
     pub fn with_attempt_timeout(mut self, now: Instant, timeout: Duration) -> Self {
-        self.attempt_timeout = Nanos::of(timeout);
-        self.attempt_cut = Some(Deadline::after(now, timeout));
+        self.limit = AttemptLimit::new(now, timeout);
         self
     }
 

@@ -15,9 +15,12 @@
 //! The context does not follow into a spawned task by itself: [`carry`] takes it along, [`detach`] leaves it
 //! behind.
 
+mod attempt;
 mod call;
+mod nanos;
 mod task;
 
+pub use attempt::{AttemptLimit, Limited};
 pub use call::{CallContext, Cause, Entered, LayerKind, OperationId};
 pub use task::{InContext, carry, detach};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext};
+use mamparo_core::{AttemptLimit, BoxError, CallContext};
 use pin_project::pin_project;
 use tower_service::Service;
 
@@ -22,7 +22,7 @@ use crate::wire::{BodyLimits, BoundsAnswer};
 #[must_use = "futures do nothing unless polled"]
 pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req> {
     #[pin]
-    call: Bounded<S, Req>,
+    call: Bounded<S, Req, AttemptLimit>,
     limit: Limit,
     shared: Arc<Shared<W>>,
 }
@@ -33,11 +33,11 @@ impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
     pub(super) const fn new(
         inner: GateFuture<S, Req>,
         limit: Limit,
-        context: CallContext,
+        scope: AttemptLimit,
         shared: Arc<Shared<W>>,
     ) -> Self {
         Self {
-            call: Bounded::new(inner, context),
+            call: Bounded::new(inner, scope),
             limit,
             shared,
         }
@@ -55,29 +55,29 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let cut = this.call.context().attempt_cut();
+        let cut = this.call.scope().cut();
         let result = ready!(this.call.as_mut().poll(cut, cx));
-        let context = this.call.context();
         let sent = match result {
-            Ok(answer) => return Poll::Ready(Ok(this.shared.bound(answer, context))),
+            Ok(answer) => return Poll::Ready(Ok(this.shared.bound(answer))),
             Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
             Err(Over::Cut { sent }) => sent,
             Err(Over::Refused) => false,
         };
-        Poll::Ready(Err(this.shared.reject(*this.limit, context, sent)))
+        Poll::Ready(Err(this.shared.reject(*this.limit, sent)))
     }
 }
 
 impl<W> Shared<W> {
     #[inline]
-    fn bound<Res>(&self, answer: Res, context: &CallContext) -> W::Bounded
+    fn bound<Res>(&self, answer: Res) -> W::Bounded
     where
         W: BoundsAnswer<Res>,
     {
         self.wire.bound(answer, || {
+            let context = CallContext::current();
             BodyLimits::default()
-                .within(*context)
-                .dependency(self.name(context))
+                .within(context)
+                .dependency(self.name(&context))
                 .until(context.attempt_deadline())
                 .idle(self.policy.body_idle())
                 .observer(self.observer.clone())
@@ -85,9 +85,10 @@ impl<W> Shared<W> {
     }
 
     #[cold]
-    fn reject(&self, limit: Limit, context: &CallContext, sent: bool) -> BoxError {
-        let rejection = reached(limit, self.name(context), sent);
-        bound::reject(rejection, context, self.observer.as_ref())
+    fn reject(&self, limit: Limit, sent: bool) -> BoxError {
+        let context = CallContext::current();
+        let rejection = reached(limit, self.name(&context), sent);
+        bound::reject(rejection, &context, self.observer.as_ref())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Gate, clock};
+use mamparo_core::{AttemptLimit, BoxError, CallContext, Gate, clock};
 use tower_service::Service;
 
 use super::AttemptTimeoutFuture;
@@ -46,23 +46,23 @@ where
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = clock::now();
-        let mut context = CallContext::current();
-        let remaining = remaining(&context, now);
+        let remaining = remaining(&CallContext::current(), now);
         let limit = limit(self.shared.policy.timeout(), remaining);
-        if let Some(limit) = limit.duration() {
-            context = context.with_attempt_timeout(now, limit);
-        }
+        let scope = match limit.duration() {
+            Some(limit) => AttemptLimit::new(now, limit),
+            None => AttemptLimit::NONE,
+        };
         if let Some(remaining) = remaining {
             self.shared.wire.write(&mut request, remaining);
         }
         let inner = match limit {
             Limit::Spent => GateFuture::None,
             _ => {
-                let _entered = context.entered();
+                let _entered = scope.entered();
                 self.inner.call(request)
             }
         };
-        AttemptTimeoutFuture::new(inner, limit, context, Arc::clone(&self.shared))
+        AttemptTimeoutFuture::new(inner, limit, scope, Arc::clone(&self.shared))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::wire::BoundsAnswer;
 #[must_use = "futures do nothing unless polled"]
 pub struct DeadlineFuture<S: Service<Req>, W, Req> {
     #[pin]
-    call: Bounded<S, Req>,
+    call: Bounded<S, Req, CallContext>,
     called: Instant,
     shared: Arc<Shared<W>>,
 }
@@ -68,7 +68,7 @@ where
 impl<S: Service<Req>, W, Req> fmt::Debug for DeadlineFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeadlineFuture")
-            .field("deadline", &self.call.context().deadline())
+            .field("deadline", &self.call.scope().deadline())
             .finish_non_exhaustive()
     }
 }

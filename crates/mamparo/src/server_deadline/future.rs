@@ -22,7 +22,7 @@ use crate::wire::BoundsAnswer;
 #[must_use = "futures do nothing unless polled"]
 pub struct ServerDeadlineFuture<S: Service<Req>, W, Req> {
     #[pin]
-    call: Bounded<S, Req>,
+    call: Bounded<S, Req, CallContext>,
     refusal: Option<Reason>,
     arrived: Instant,
     shared: Arc<Shared<W>>,
@@ -72,7 +72,7 @@ where
 impl<S: Service<Req>, W, Req> fmt::Debug for ServerDeadlineFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerDeadlineFuture")
-            .field("deadline", &self.call.context().deadline())
+            .field("deadline", &self.call.scope().deadline())
             .finish_non_exhaustive()
     }
 }
