@@ -70,28 +70,34 @@ impl BodyLimits {
 pub struct TimedBody<B> {
     #[pin]
     body: Option<B>,
+    /// None where the body was at its end from the start. Boxed, so that a response stays small and is cheap to move.
+    bounds: Option<Pin<Box<Bounds>>>,
+}
+
+/// The limits of a body, and the wait for its next frame.
+#[pin_project]
+struct Bounds {
     limits: BodyLimits,
-    wait: Wait,
-}
-
-/// The wait for the next frame.
-struct Wait {
-    /// When it ends, while a frame is waited for.
+    /// When the wait ends, while a frame is waited for.
     idle_until: Option<Deadline>,
-    /// Made when something is pending; boxed so that the body stays `Unpin` where its inner one is.
-    timer: Option<Pin<Box<Sleep>>>,
+    /// Made when something is pending.
+    #[pin]
+    timer: Option<Sleep>,
 }
 
-impl<B> TimedBody<B> {
-    /// Bounds a body.
-    pub const fn new(body: B, limits: BodyLimits) -> Self {
-        Self {
-            body: Some(body),
-            limits,
-            wait: Wait {
+impl<B: Body> TimedBody<B> {
+    /// Bounds a body; the limits are asked for unless it is at its end already.
+    pub fn new(body: B, limits: impl FnOnce() -> BodyLimits) -> Self {
+        let bounds = (!body.is_end_stream()).then(|| {
+            Box::pin(Bounds {
+                limits: limits(),
                 idle_until: None,
                 timer: None,
-            },
+            })
+        });
+        Self {
+            body: Some(body),
+            bounds,
         }
     }
 }
@@ -128,40 +134,45 @@ impl BodyLimits {
     }
 }
 
-impl Wait {
+impl Bounds {
     /// Waits until a limit is reached; for ever where there is none.
-    fn poll_reached(&mut self, limits: &BodyLimits, cx: &mut Context<'_>) -> Poll<Rejection> {
+    fn poll_reached(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Rejection> {
+        let mut this = self.project();
+        let limits = this.limits;
         if limits.deadline.is_none() && limits.idle.is_none() {
             return Poll::Pending;
         }
         loop {
             let now = clock::now();
             if let Some(idle) = limits.idle {
-                self.idle_until
+                this.idle_until
                     .get_or_insert_with(|| Deadline::after(now, idle));
             }
-            if let Some(rejection) = limits.reached(self.idle_until, now) {
+            if let Some(rejection) = limits.reached(*this.idle_until, now) {
                 return Poll::Ready(rejection);
             }
-            let due = [self.idle_until, limits.deadline].into_iter().flatten();
+            let due = [*this.idle_until, limits.deadline].into_iter().flatten();
             let Some(due) = due.min() else {
                 return Poll::Pending;
             };
-            ready!(self.poll_timer(due.instant(), cx));
+            ready!(poll_timer(this.timer.as_mut(), due.instant(), cx));
         }
     }
+}
 
-    /// Ready when `due` may have been reached.
-    fn poll_timer(&mut self, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
-        // No limit moves nearer, so one that fires too early is set again then: cheaper than setting it at every frame.
-        if timer.is_elapsed() {
-            timer.as_mut().reset(due);
-        }
-        timer.as_mut().poll(cx)
+/// Ready when `due` may have been reached.
+fn poll_timer(mut timer: Pin<&mut Option<Sleep>>, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
+    if timer.is_none() {
+        timer.set(Some(tokio::time::sleep_until(due)));
     }
+    let Some(mut timer) = timer.as_pin_mut() else {
+        return Poll::Pending; // not reached: it was made above
+    };
+    // No limit moves nearer, so one that fires too early is set again then: cheaper than setting it at every frame.
+    if timer.is_elapsed() {
+        timer.as_mut().reset(due);
+    }
+    timer.poll(cx)
 }
 
 impl<B> Body for TimedBody<B>
@@ -180,20 +191,25 @@ where
         let Some(mut body) = this.body.as_mut().as_pin_mut() else {
             return Poll::Ready(None);
         };
-        let rejection = match this.limits.enter(|| body.as_mut().poll_frame(cx)) {
-            Poll::Pending => ready!(this.wait.poll_reached(this.limits, cx)),
+        let Some(bounds) = this.bounds else {
+            let frame = ready!(body.poll_frame(cx));
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        };
+        let open = bounds.as_mut().project();
+        let rejection = match open.limits.enter(|| body.as_mut().poll_frame(cx)) {
+            Poll::Pending => ready!(bounds.as_mut().poll_reached(cx)),
             Poll::Ready(frame) => {
-                this.wait.idle_until = None;
+                *open.idle_until = None;
                 let data = matches!(&frame, Some(Ok(frame)) if frame.is_data());
                 // Without this a body that always has a frame ready would go on for ever.
                 let more = data && !body.is_end_stream();
-                let Some(rejection) = this.limits.passed_in_stream(more) else {
+                let Some(rejection) = open.limits.passed_in_stream(more) else {
                     return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
                 };
                 rejection
             }
         };
-        this.limits.report(&rejection);
+        bounds.limits.report(&rejection);
         this.body.set(None);
         Poll::Ready(Some(Err(rejection.into())))
     }

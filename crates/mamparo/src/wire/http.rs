@@ -120,6 +120,6 @@ where
     type Bounded = Response<TimedBody<B>>;
 
     fn bound(&self, answer: Response<B>, limits: impl FnOnce() -> BodyLimits) -> Self::Bounded {
-        answer.map(|body| TimedBody::new(body, limits()))
+        answer.map(|body| TimedBody::new(body, limits))
     }
 }

@@ -184,7 +184,7 @@ fn limits(deadline: Option<u64>, idle: Option<u64>) -> BodyLimits {
 }
 
 fn body(frames: Frames, limits: BodyLimits) -> TimedBody<ScriptedBody> {
-    TimedBody::new(ScriptedBody::new(frames), limits)
+    TimedBody::new(ScriptedBody::new(frames), || limits)
 }
 
 async fn text<B>(body: &mut TimedBody<B>) -> Option<Result<Bytes, Rejection>>
@@ -382,7 +382,7 @@ async fn a_body_is_polled_and_its_cut_reported_in_the_context_that_it_is_given()
     let limits = limits(Some(100), None)
         .within(context)
         .observer(Some(Arc::new(heard.clone())));
-    let mut body = TimedBody::new(hangs, limits);
+    let mut body = TimedBody::new(hangs, || limits);
     assert!(body.frame().await.unwrap().is_err());
     let seen = seen.lock().unwrap();
     assert!(!seen.is_empty() && seen.iter().all(|id| *id == context.operation()));
