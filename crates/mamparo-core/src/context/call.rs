@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::{self, Display};
+use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -132,6 +133,8 @@ impl CallContext {
         if !joins {
             context = context.begin();
         }
+        // What an earlier call of the operation has resent is not inside of this one.
+        context.resent_inside = false;
         if !dependency.is_unnamed() {
             context.dependency = dependency;
         }
@@ -165,17 +168,27 @@ impl CallContext {
 
     /// Makes this the current context until the guard is dropped; never hold it over an await.
     ///
-    /// The same as [`Self::enter`], for what is dear to move into a closure.
+    /// The same as [`Self::enter`], for what is dear to move into a closure. The guard stays on its thread:
+    ///
+    /// ```compile_fail
+    /// fn spawnable(_: impl Send) {}
+    /// spawnable(mamparo_core::CallContext::EMPTY.entered());
+    /// ```
     #[inline]
     pub fn entered(&mut self) -> Entered<'_> {
         let outer = CURRENT.with(|current| {
             let outer = current.get();
+            if outer.operation == self.operation {
+                // Attempts that run side by side count on from each other.
+                self.sends = self.sends.max(outer.sends);
+            }
             current.set(*self);
             outer
         });
         Entered {
             outer,
             context: self,
+            _on_one_thread: PhantomData,
         }
     }
 
@@ -377,6 +390,7 @@ impl Default for CallContext {
 pub struct Entered<'a> {
     outer: CallContext,
     context: &'a mut CallContext,
+    _on_one_thread: PhantomData<*const ()>,
 }
 
 impl Drop for Entered<'_> {
@@ -384,12 +398,14 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         CURRENT.with(|current| {
             let inside = current.get();
+            // Told once, when it happened: a body is still polled in its context when it is read inside of another call.
+            let resent = inside.resent_inside && !self.context.resent_inside;
             self.context.sends = inside.sends;
             self.context.resent_inside = inside.resent_inside;
             if self.outer.operation == self.context.operation {
                 self.outer.sends = inside.sends;
             }
-            self.outer.resent_inside |= inside.resent_inside && self.outer.operation.is_some();
+            self.outer.resent_inside |= resent && self.outer.operation.is_some();
             current.set(self.outer);
         });
     }

@@ -131,3 +131,40 @@ fn an_attempts_own_limit_is_an_instant_of_its_own() {
     );
     assert_eq!(context.deadline(), Some(deadline));
 }
+
+/// RC-08: as a hedge does, which drives two attempts of one operation side by side.
+#[test]
+fn sends_are_numbered_across_attempts_that_run_side_by_side() {
+    let mut operation = begin(LayerKind::Retry, "catalog");
+    let send = || CallContext::count_send("catalog".into());
+    let attempt = |operation: &mut CallContext| {
+        let mut attempt = operation.enter(CallContext::current);
+        let number = operation.enter(|| attempt.enter(send));
+        (attempt, number)
+    };
+    let (mut first, original) = attempt(&mut operation);
+    let (_, hedge) = attempt(&mut operation);
+    let redirect = operation.enter(|| first.enter(send));
+    let (_, retry) = attempt(&mut operation);
+    assert_eq!([original, hedge, redirect, retry], [0, 1, 2, 3]);
+}
+
+/// A proxy sends the body of one answer as that of its own request: each poll is then inside of both.
+#[test]
+fn an_earlier_resend_is_not_reported_to_whoever_reads_the_body_later() {
+    let mut first = begin(LayerKind::Deadline, "a");
+    first.enter(CallContext::report_resend);
+    let mut body = first;
+    let mut second = begin(LayerKind::Retry, "b");
+    second.enter(|| body.enter(|| ()));
+    assert!(!second.has_resent_inside());
+}
+
+#[test]
+fn the_resend_of_an_earlier_call_in_an_operation_is_not_inside_of_the_next() {
+    let mut operation = begin(LayerKind::Operation, "catalog");
+    operation.enter(|| begin(LayerKind::Retry, "catalog").enter(CallContext::report_resend));
+    assert!(operation.has_resent_inside());
+    let next = operation.enter(|| begin(LayerKind::Retry, "catalog"));
+    assert!(!next.has_resent_inside());
+}
