@@ -89,6 +89,12 @@ impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
         if matches!(*this.inner, GateFuture::None) {
             return Poll::Ready(Err(Over::Refused));
         }
+        // A busy machine may poll us long after the instant, with the inner service ready by now.
+        let waiting = !this.inner.is_called();
+        if waiting && until.is_some_and(|until| until.has_passed(clock::now())) {
+            this.inner.set(GateFuture::None);
+            return Poll::Ready(Err(Over::Cut { sent: false }));
+        }
         if let Poll::Ready(result) = this.scope.enter(|| this.inner.as_mut().poll(cx)) {
             return Poll::Ready(result.map_err(Over::Failed));
         }

@@ -204,6 +204,24 @@ async fn an_outer_deadline_binds_an_inner_one() {
     }
 }
 
+/// Row D8, P-A10: woken too late, as on a busy machine, when both have come meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_deadline_passed_in_the_queue_is_not_sent_although_its_turn_has_come() {
+    let (door, peer) = (Door::closed(), peer());
+    let mut call = std::pin::pin!(
+        within(millis(100))
+            .layer(door.before(peer.clone()))
+            .call(request(&[]))
+    );
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    tokio::time::advance(millis(200)).await;
+    door.open();
+    let error = call.await.unwrap_err();
+    assert!(!rejection(&error).sent());
+    assert_eq!(peer.started(), 0);
+}
+
 /// Polls once, without a runtime: whoever makes a timer panics.
 fn at_once<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
