@@ -1,8 +1,9 @@
-//! The `mamparo` command: sends one request through the whole stack and shows what happened.
+//! The `mamparo` command: sends one request through the whole stack and shows what happened, or demonstrates it.
 
 mod args;
 mod call;
 mod completions;
+mod demo;
 mod exit;
 mod output;
 mod telemetry;
@@ -18,6 +19,7 @@ use crate::exit::Exit;
 fn main() -> ExitCode {
     let exit = match Args::parse().command {
         Command::Call(args) => finish(call::call(*args)),
+        Command::Demo(args) => finish(demo::demo(args)),
         Command::Completions { shell } => completions::completions(shell),
     };
     exit.into()

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// How wide lines are where no terminal says it.
@@ -30,6 +31,20 @@ pub(crate) fn note(line: &str) {
     drop(writeln!(anstream::stderr().lock(), "{line}"));
 }
 
+/// Writes a line to stdout. Whoever closed it does not want the rest either.
+pub(crate) fn say(line: &str) {
+    drop(writeln!(anstream::stdout().lock(), "{line}"));
+}
+
+/// Says on stdout whether something holds.
+pub(crate) fn verdict(holds: bool, line: &str) {
+    if holds {
+        say(&format!("{GOOD}ok{GOOD:#}      {line}"));
+    } else {
+        say(&format!("{ERROR}FAILED{ERROR:#}  {line}"));
+    }
+}
+
 /// Writes all of it to stdout.
 pub(crate) fn all(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
@@ -37,9 +52,9 @@ pub(crate) fn all(bytes: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Returns how wide the lines on stderr may be.
+/// Returns how wide lines may be.
 pub(crate) fn width() -> usize {
-    let size = terminal_size::terminal_size_of(io::stderr());
+    let size = terminal_size::terminal_size();
     let width = size.map_or(WIDTH, |(width, _)| usize::from(width.0));
     width.clamp(*WIDTHS.start(), *WIDTHS.end())
 }

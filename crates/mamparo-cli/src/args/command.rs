@@ -3,10 +3,11 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::CallArgs;
+use super::{CallArgs, DemoArgs};
 
 const EXAMPLES: &str = "\
 Examples:
+  mamparo demo                                 see it at work, in seconds, with nothing to set up
   mamparo call http://localhost:8080/items     send one request, and see each attempt
   mamparo call --help                          all of its options, and the exit codes
   source <(mamparo completions bash)           complete options with the tab key";
@@ -29,6 +30,11 @@ pub(crate) enum Command {
     /// The answer's body goes to stdout, byte for byte. What happened goes to stderr: a line for the operation, each
     /// attempt and each wait, and one for the outcome.
     Call(Box<CallArgs>),
+    /// Shows the layers at work, on servers that misbehave.
+    ///
+    /// A shop and its dependencies run on loopback for a few seconds: one is flaky, one slow, one commits and then loses its
+    /// answer. You see a few of the operations, what the metrics say, and a line for each thing that is proved.
+    Demo(DemoArgs),
     /// Prints the completions of a shell.
     Completions {
         /// The shell to complete for.

@@ -5,8 +5,10 @@
 
 mod call;
 mod command;
+mod demo;
 mod typed;
 
 pub(crate) use call::CallArgs;
 pub(crate) use command::{Args, Command};
+pub(crate) use demo::DemoArgs;
 pub(crate) use typed::{Data, Field, Limit};

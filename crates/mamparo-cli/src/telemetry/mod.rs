@@ -1,9 +1,10 @@
 //! The telemetry of this process: kept here to be drawn and counted, and sent to a collector where there is one.
 //!
-//! [`Pipeline`] has both providers, and what a stack needs from them. `Figures` is what the metrics say.
+//! [`Pipeline`] has both providers, and what a stack needs from them. [`Figures`] is what the metrics say.
 
 mod figures;
 mod otlp;
 mod pipeline;
 
+pub(crate) use figures::Figures;
 pub(crate) use pipeline::Pipeline;

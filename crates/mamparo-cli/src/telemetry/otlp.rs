@@ -8,10 +8,14 @@ use opentelemetry_otlp::{
     WithTonicConfig,
 };
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 
 /// A collector that has not answered by then is given up.
 pub(super) const LIMIT: Duration = Duration::from_secs(2);
+
+/// As many spans as go in one message: collectors take no more than 4 MiB at once.
+const BATCH: usize = 512;
 
 /// Makes what sends metrics to the collector at `url`; it must be made within a runtime.
 pub(super) fn metric_exporter(url: &str) -> Result<MetricExporter, ExporterBuildError> {
@@ -37,7 +41,13 @@ pub(super) async fn send_spans(
         .build()
         .map_err(said)?;
     exporter.set_resource(resource);
-    within(exporter.export(spans)).await
+    let export = async {
+        for batch in spans.chunks(BATCH) {
+            exporter.export(batch.to_vec()).await?;
+        }
+        Ok::<_, OTelSdkError>(())
+    };
+    within(export).await
 }
 
 /// Waits for an export, but not for ever.

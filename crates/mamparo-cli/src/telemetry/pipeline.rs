@@ -80,8 +80,12 @@ impl Pipeline {
         Arc::new(Observers::default().and(metrics).and(self.recorder.clone()))
     }
 
+    /// Returns who hears the events of a server's layers.
+    pub(crate) fn server_observer(&self) -> Arc<dyn Observer> {
+        Arc::new(self.metrics.clone())
+    }
+
     /// Returns a tracer for spans that no layer makes.
-    #[expect(dead_code, reason = "the demonstration makes the spans of its servers")]
     pub(crate) fn tracer(&self) -> SdkTracer {
         self.spans.tracer("mamparo-cli")
     }

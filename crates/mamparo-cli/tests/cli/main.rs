@@ -7,6 +7,8 @@ mod bad_input;
 #[cfg(test)]
 mod collector;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod export;
 #[cfg(test)]
 mod json;

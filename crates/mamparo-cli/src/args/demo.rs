@@ -1,0 +1,26 @@
+//! The options of `mamparo demo`.
+
+use super::typed;
+
+const NOTES: &str = "\
+Exit codes:
+  0  every proof holds
+  1  one does not; its line says FAILED
+  2  usage
+  4  the servers could not be started";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct DemoArgs {
+    /// How many requests are made to the shop; one in eight is an order.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(8..=1_000))]
+    pub(crate) requests: u32,
+
+    /// Writes one JSON object instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Exports the spans and metrics to an OpenTelemetry collector, by OTLP over gRPC.
+    #[arg(long, value_name = "URL", value_parser = typed::collector)]
+    pub(crate) otlp: Option<String>,
+}

@@ -1,0 +1,87 @@
+//! Clients behind the recommended stack, with their telemetry.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, Uri};
+use http_body::Body;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::connect::HttpConnector;
+use mamparo::attempt_timeout::AttemptPolicy;
+use mamparo::client::{HyperClient, ReqwestClient};
+use mamparo::deadline::DeadlinePolicy;
+use mamparo::retry::RetryPolicy;
+use mamparo::stack::Stack;
+use mamparo_core::http::{Http, IDEMPOTENCY_KEY};
+use mamparo_core::{BoxError, Dependency, InvalidSetting};
+use mamparo_telemetry::{AttemptLayer, OperationLayer};
+use tower::{Service, ServiceExt};
+
+use crate::telemetry::Pipeline;
+
+/// No answer here is longer.
+const MAX_ANSWER: usize = 64 << 10;
+
+pub(super) type Observed = Stack<OperationLayer<Http>, AttemptLayer<Http>>;
+pub(super) type Reqwest = ReqwestClient<OperationLayer<Http>, AttemptLayer<Http>>;
+pub(super) type Hyper =
+    HyperClient<HttpConnector, Full<Bytes>, OperationLayer<Http>, AttemptLayer<Http>>;
+
+/// The stack of one dependency: its limits, and telemetry.
+pub(super) fn stack(
+    telemetry: &Pipeline,
+    dependency: &str,
+    deadline: Duration,
+    attempt: Duration,
+) -> Result<Observed, InvalidSetting> {
+    let dependency = Dependency::named(dependency);
+    let retry = RetryPolicy::default();
+    let observer = telemetry.observer(dependency, retry.budget());
+    let (operations, attempts) = telemetry.layers(dependency);
+    Ok(Stack::http(dependency)
+        .deadline(DeadlinePolicy::within(deadline)?)
+        .attempt(AttemptPolicy::builder().timeout(attempt).build()?)
+        .retry(retry)
+        .observer(observer)
+        .telemetry(operations, attempts))
+}
+
+/// Stands the stack on reqwest. Everything here is on loopback, where no proxy belongs.
+pub(super) fn via_reqwest(stack: &Observed) -> Result<Reqwest, reqwest::Error> {
+    mamparo::client::reqwest(reqwest::Client::builder().no_proxy(), stack)
+}
+
+/// Stands the stack on hyper-util's pooled client.
+pub(super) fn via_hyper(stack: &Observed) -> Hyper {
+    mamparo::client::hyper(HttpConnector::new(), stack)
+}
+
+/// Makes a request without a body; a key makes it safe to send again.
+pub(super) fn request(
+    method: Method,
+    url: &str,
+    key: Option<&str>,
+) -> Result<Request<Full<Bytes>>, BoxError> {
+    let mut request = Request::new(Full::default());
+    *request.method_mut() = method;
+    *request.uri_mut() = url.parse::<Uri>()?;
+    if let Some(key) = key {
+        request.headers_mut().insert(IDEMPOTENCY_KEY, key.parse()?);
+    }
+    Ok(request)
+}
+
+/// Sends a request, and takes its answer in whole.
+pub(super) async fn send<S, B>(
+    client: S,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Bytes>, BoxError>
+where
+    S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = BoxError>,
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let (head, body) = client.oneshot(request).await?.into_parts();
+    let body = Limited::new(body, MAX_ANSWER).collect().await?.to_bytes();
+    Ok(Response::from_parts(head, body))
+}

@@ -1,0 +1,27 @@
+//! `mamparo demo`: a shop on loopback, with dependencies that misbehave, and what the layers make of it.
+//!
+//! | who | what it is |
+//! |---|---|
+//! | [`peer`], [`cast`] | plain servers that fail by script: a flaky catalog, slow reviews, a `psp` and a mailer that lose answers |
+//! | [`shop`] | a real axum service, behind the server layers, that calls them with reqwest and hyper |
+//! | [`traffic`] | a client of the shop, behind the recommended stack too |
+//! | [`proofs`] | what must have come of it, checked on what the servers saw |
+//! | [`figures`] | what the metrics say of each dependency |
+//! | [`scenes`] | which operations are drawn |
+//!
+//! Nothing here is told to the layers: what is drawn and counted comes from the spans and metrics that they wrote.
+
+mod cast;
+mod client;
+mod figures;
+mod notes;
+mod peer;
+mod proofs;
+mod report;
+mod run;
+mod scenes;
+mod shop;
+mod traced;
+mod traffic;
+
+pub(crate) use run::demo;

@@ -1,0 +1,100 @@
+//! A plain HTTP server on a free port of loopback, that does by script what real ones do on bad days.
+
+use std::fmt::{self, Display};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+/// What a peer does with a request.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Answer(Response<Full<Bytes>>),
+    Late(Duration, Response<Full<Bytes>>),
+    /// Closes the connection instead.
+    Lost,
+}
+
+/// A running server; it stops when it is dropped.
+#[derive(Debug)]
+pub(super) struct Peer {
+    address: SocketAddr,
+    accepting: JoinHandle<()>,
+}
+
+/// Why a connection ends without an answer.
+#[derive(Debug)]
+struct Lost;
+
+type Script = dyn Fn(&Parts) -> Reply + Send + Sync;
+
+impl Peer {
+    pub(super) async fn start(
+        script: impl Fn(&Parts) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let accepting = tokio::spawn(accept(listener, Arc::new(script)));
+        Ok(Self { address, accepting })
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, script: Arc<Script>) {
+    // They end with this task.
+    let mut open = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while open.try_join_next().is_some() {}
+        open.spawn(serve(stream, Arc::clone(&script)));
+    }
+}
+
+async fn serve(stream: TcpStream, script: Arc<Script>) {
+    let answer = |request: Request<Incoming>| {
+        let script = Arc::clone(&script);
+        async move {
+            let (head, body) = request.into_parts();
+            body.collect().await.map_err(|_| Lost)?;
+            match script(&head) {
+                Reply::Answer(response) => Ok(response),
+                Reply::Late(by, response) => {
+                    tokio::time::sleep(by).await;
+                    Ok(response)
+                }
+                Reply::Lost => Err(Lost),
+            }
+        }
+    };
+    let connection =
+        http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+    // It ends as the script or its client will have it.
+    drop(connection.await);
+}
+
+impl Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer is lost")
+    }
+}
+
+impl std::error::Error for Lost {}

@@ -1,0 +1,91 @@
+//! The demonstration, from the first server to the last line.
+
+use std::time::Duration;
+
+use mamparo_core::{BoxError, clock};
+
+use super::cast::Cast;
+use super::figures::{late, rows};
+use super::notes::Notes;
+use super::proofs::proofs;
+use super::report::{Found, show};
+use super::scenes::services;
+use super::shop::Shop;
+use super::traffic::{Seen, drive};
+use crate::args::DemoArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::telemetry::Pipeline;
+
+/// It takes about two seconds; what takes longer than this is stuck.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long handlers are waited for that nobody waits for any more.
+const OVER_WITHIN: Duration = Duration::from_secs(1);
+
+/// Shows the layers at work.
+pub(crate) async fn demo(args: DemoArgs) -> Exit {
+    let shown = tokio::time::timeout(LIMIT, run(args)).await;
+    match shown {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => {
+            output::error(&format!("the demonstration could not be run: {error}"));
+            Exit::NoAnswer
+        }
+        Err(_) => {
+            output::error(&format!(
+                "the demonstration is stuck: not over within {LIMIT:?}"
+            ));
+            Exit::OutOfTime
+        }
+    }
+}
+
+async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
+    let began = clock::now();
+    let telemetry = Pipeline::new("mamparo-demo", args.otlp)?;
+    let notes = Notes::default();
+    let seen = play(&telemetry, &notes, args.requests).await?;
+    let elapsed = clock::now() - began;
+
+    let kept = telemetry.kept();
+    let (figures, sent) = telemetry.finish().await;
+    let noted = notes.noted();
+    let found = Found {
+        proofs: proofs(&noted, &seen, services(&kept), late(&figures)),
+        dependencies: rows(&figures),
+        requests: args.requests,
+        elapsed_ms: elapsed.as_millis(),
+    };
+    if args.json {
+        let mut json = serde_json::to_vec_pretty(&found)?;
+        json.push(b'\n');
+        output::all(&json)?;
+    } else {
+        show(&found, &kept, elapsed);
+    }
+    if let Err(why) = sent {
+        output::warning(&why);
+    }
+    let all = found.proofs.iter().all(|proof| proof.holds);
+    Ok(if all {
+        Exit::Success
+    } else {
+        Exit::FailedAnswer
+    })
+}
+
+/// Starts the servers, drives the traffic, and stops them again.
+async fn play(telemetry: &Pipeline, notes: &Notes, requests: u32) -> Result<Seen, BoxError> {
+    let cast = Cast::start(notes).await?;
+    let shop = Shop::open(telemetry, &cast, notes).await?;
+    let seen = drive(telemetry, &shop, &cast, requests).await?;
+    let over = async {
+        while !notes.noted().is_over() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    // The proofs say so where one still runs.
+    drop(tokio::time::timeout(OVER_WITHIN, over).await);
+    Ok(seen)
+}
