@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use bytes::Bytes;
-use tokio::io::AsyncWriteExt;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -59,18 +58,7 @@ pub(crate) fn width() -> usize {
     width.clamp(*WIDTHS.start(), *WIDTHS.end())
 }
 
-/// Stdout, for bytes that arrive bit by bit; a slow reader of it does not stop the clocks.
-#[derive(Debug)]
-pub(crate) struct Stdout(tokio::io::Stdout);
-
-impl Stdout {
-    pub(crate) fn new() -> Self {
-        Self(tokio::io::stdout())
-    }
-
-    /// Writes a piece that whoever reads may use at once.
-    pub(crate) async fn write(&mut self, bytes: &Bytes) -> io::Result<()> {
-        self.0.write_all(bytes).await?;
-        self.0.flush().await
-    }
+/// Writes a piece of a body to stdout, for whoever reads to have at once; a slow reader does not stop the clocks.
+pub(crate) async fn piece(bytes: Bytes) -> io::Result<()> {
+    tokio::task::spawn_blocking(move || all(&bytes)).await?
 }

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use mamparo_core::{BoxError, Ending};
 
 use super::settings::Form;
-use crate::output::Stdout;
+use crate::output;
 
 /// As much of a body as a JSON record holds.
 pub(super) const MAX_KEPT: usize = 16 << 20;
@@ -64,9 +64,8 @@ impl Answer {
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        let mut stdout = Stdout::new();
         if form == Form::HeadAndBody {
-            stdout.write(&self.head()).await.map_err(End::Unwritten)?;
+            output::piece(self.head()).await.map_err(End::Unwritten)?;
         }
         let mut body = std::pin::pin!(body);
         while let Some(frame) = body.frame().await {
@@ -79,7 +78,7 @@ impl Answer {
                 let room = MAX_KEPT - self.kept.len();
                 self.kept.put_slice(&bytes[..bytes.len().min(room)]);
             } else {
-                stdout.write(&bytes).await.map_err(End::Unwritten)?;
+                output::piece(bytes).await.map_err(End::Unwritten)?;
             }
         }
         Ok(())

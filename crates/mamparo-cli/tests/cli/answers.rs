@@ -121,3 +121,25 @@ async fn completions_version_and_help_are_there() {
     }
     assert!(help.contains("Examples:") && ran.code == 0);
 }
+
+/// A full disk must not pass for a whole answer.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_answer_that_cannot_be_written_says_so() {
+    let server = Server::start(Reply::ok().body("hello")).await;
+    for more in [&[][..], &["--json"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let child = tokio::process::Command::new(env!("CARGO_BIN_EXE_mamparo"))
+            .args([&["call", &server.url("/")], more].concat())
+            .stdout(full.unwrap())
+            .stderr(std::process::Stdio::piped())
+            .spawn();
+        let output = child.unwrap().wait_with_output().await.unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(6), "{stderr}");
+        assert!(
+            stderr.contains("could not be written to stdout"),
+            "{stderr}"
+        );
+    }
+}
