@@ -27,8 +27,6 @@ fn main() -> ExitCode {
 
 /// Runs a command to its end; what still blocks after that, such as a read from a terminal, is left behind.
 fn finish(command: impl Future<Output = Exit>) -> Exit {
-    // Several clients and exporters of this process speak TLS: they share one implementation.
-    drop(rustls::crypto::ring::default_provider().install_default());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
