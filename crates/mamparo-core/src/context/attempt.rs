@@ -1,5 +1,6 @@
 //! The limit of one attempt, laid over the current context.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::call::CURRENT;
@@ -62,10 +63,18 @@ impl AttemptLimit {
     }
 
     /// Makes this the current attempt's limit until the guard is dropped; never hold it over an await.
+    ///
+    /// The guard stays on its thread:
+    ///
+    /// ```compile_fail
+    /// fn spawnable(_: impl Send) {}
+    /// spawnable(mamparo_core::AttemptLimit::NONE.entered());
+    /// ```
     #[inline]
     pub fn entered(&self) -> Limited {
         Limited {
             outer: self.replace(),
+            _on_one_thread: PhantomData,
         }
     }
 
@@ -92,6 +101,7 @@ impl AttemptLimit {
 #[derive(Debug)]
 pub struct Limited {
     outer: AttemptLimit,
+    _on_one_thread: PhantomData<*const ()>,
 }
 
 impl Drop for Limited {
