@@ -223,11 +223,17 @@ where
 /// clients call a rejection made in a connector a connect failure; then what a transport proves.
 #[must_use]
 pub fn known_error(error: &BoxError) -> Option<Verdict> {
+    let transport = TransportError::of(&**error).map(TransportError::verdict);
+    let refused = transport.filter(|verdict| verdict.kind() == Some(Kind::Client));
+    // A rejection further in is then that of the request's own body: another dependency's answer, which was cut.
+    if refused.is_some() {
+        return refused;
+    }
     if let Some(rejection) = Rejection::of(&**error) {
         return Some(rejected(rejection));
     }
-    if let Some(transport) = TransportError::of(&**error) {
-        return Some(transport.verdict());
+    if transport.is_some() {
+        return transport;
     }
     chain::find::<io::Error>(&**error).and_then(|error| io_error(error.kind()))
 }
@@ -293,6 +299,14 @@ mod tests {
         let rejection = Rejection::refused(Reason::DeadlineExceeded, "d".into());
         let wrapped = TransportError::new(Kind::Connect, Resend::Always, rejection);
         assert_eq!(plain(wrapped), Verdict::IGNORED);
+    }
+
+    /// Law 6: a proxy's upload is another dependency's answer, and that one may be cut.
+    #[test]
+    fn a_rejection_made_in_the_requests_own_body_is_not_the_dependencys_failure() {
+        let cut = Rejection::cut(Reason::BodyIdle, "another".into());
+        let broken = TransportError::new(Kind::Client, Resend::Never, cut);
+        assert_eq!(plain(broken), Verdict::failure(Kind::Client, Resend::Never));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use hyper_util::client::legacy;
 use mamparo_core::{BoxError, Kind, Resend, TransportError, chain};
 
 /// Wraps a client's error with what it proves; `connect` tells whether the client says that it had no connection.
@@ -17,6 +18,9 @@ pub(super) fn prove(error: impl Into<BoxError>, connect: bool) -> TransportError
 }
 
 fn proof(error: &(dyn Error + 'static)) -> (Kind, Resend) {
+    if chain::find::<legacy::Error>(error).is_some_and(is_refusal) {
+        return (Kind::Client, Resend::Never);
+    }
     if let Some(proof) = chain::find::<h2::Error>(error).and_then(http2) {
         return proof;
     }
@@ -30,10 +34,17 @@ fn proof(error: &(dyn Error + 'static)) -> (Kind, Resend) {
     }
 }
 
+/// hyper-util refuses a relative address, or a version that the connection does not speak: its only errors without a
+/// cause.
+fn is_refusal(error: &legacy::Error) -> bool {
+    error.source().is_none() && !error.is_connect()
+}
+
 /// RFC 9113 §8.7: a refused stream was closed before any processing. A GOAWAY alone proves nothing, since the stream
 /// may be among those that are still processed.
 fn http2(error: &h2::Error) -> Option<(Kind, Resend)> {
-    if error.is_remote() && error.reason() == Some(h2::Reason::REFUSED_STREAM) {
+    let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    if refused && error.is_reset() && error.is_remote() {
         return Some((Kind::Unavailable, Resend::Always));
     }
     (error.is_reset() || error.is_go_away()).then_some((Kind::Reset, Resend::IfIdempotent))

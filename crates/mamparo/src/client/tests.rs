@@ -388,3 +388,51 @@ fn full_listener() -> FullListener {
         _held: (listener, queued),
     }
 }
+
+/// A relative address, or a version that the connection does not speak: the client sends nothing.
+#[tokio::test]
+async fn a_request_that_the_client_refuses_has_not_taken_effect() {
+    for adapter in BOTH {
+        let server = Server::start(Reply::ok()).await;
+        let mut newer = request(Method::POST, &server.url("/"));
+        *newer.version_mut() = ::http::Version::HTTP_2;
+        for refused in [request(Method::POST, "/relative"), newer] {
+            let error = adapter.send(&stack(), refused).await.err().unwrap();
+            assert_eq!(proof(&error), (Kind::Client, Resend::Never), "{adapter:?}");
+            let ending = RetryError::of(&*error).unwrap().ending();
+            assert!(!ending.is_indeterminate(), "{adapter:?}: {error}");
+        }
+        assert_eq!(server.requests().len(), 0);
+    }
+}
+
+/// P-B8: a connection that was idle may break as it is used; nobody knows how far the request came.
+#[tokio::test]
+async fn a_reset_of_a_connection_that_was_used_before_is_as_any_other() {
+    let connections = [(Method::GET, 3, true), (Method::POST, 2, false)];
+    for (method, requests, answered) in connections {
+        let server = Server::start([Reply::ok(), Reply::reset(), Reply::ok()]).await;
+        let client = hyper(HttpConnector::new(), &stack());
+        let send = async || {
+            let request = request(method.clone(), &server.url("/"));
+            read(client.clone().oneshot(request).await?).await
+        };
+        send().await.unwrap();
+        assert_eq!(send().await.is_ok(), answered, "{method}");
+        assert_eq!(server.requests().len(), requests, "{method}");
+    }
+}
+
+/// RM-13: what the caller's own stream does is not the dependency's failure.
+#[tokio::test]
+async fn an_upload_whose_source_breaks_is_the_requests_own_fault() {
+    for adapter in BOTH {
+        let server = Server::start(Reply::hang()).await;
+        let frames = Frames::new().data("one").error("the source broke");
+        let body = ScriptedBody::new(frames).without_hints();
+        let upload = Request::put(server.url("/")).body(body).unwrap();
+        let error = adapter.send(&stack(), upload).await.err().unwrap();
+        assert_eq!(proof(&error), (Kind::Client, Resend::Never), "{adapter:?}");
+        assert!(lines(&*error).ends_with("the source broke"), "{error}");
+    }
+}
