@@ -167,3 +167,72 @@ pub(super) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
     let never_processed = matches!(verdict.resend(), Resend::Always | Resend::UnlessEarlyData);
     processed_perhaps && !never_processed && !safety.is_idempotent()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn verdicts() -> impl Strategy<Value = Verdict> {
+        let kinds = prop::sample::select(vec![
+            Kind::Connect,
+            Kind::Reset,
+            Kind::Timeout,
+            Kind::Throttled,
+            Kind::Unavailable,
+            Kind::Server,
+            Kind::Client,
+            Kind::Other,
+        ]);
+        let resends = prop::sample::select(vec![
+            Resend::Never,
+            Resend::IfKeyed,
+            Resend::IfIdempotent,
+            Resend::UnlessEarlyData,
+            Resend::Always,
+        ]);
+        let hints = prop::option::of(0u64..100_000);
+        (kinds, resends, hints, any::<bool>()).prop_map(|(kind, resend, hint, once)| {
+            let verdict = Verdict::failure(kind, resend);
+            let verdict = hint.map_or(verdict, |ms| verdict.after(Duration::from_millis(ms)));
+            if once { verdict.once() } else { verdict }
+        })
+    }
+
+    proptest! {
+        /// Rows C6 and P-B11, RA-26, law 7: never earlier than told, never past the deadline, never more attempts.
+        #[test]
+        fn a_resend_is_never_early_never_late_and_never_one_too_many(
+            verdict in verdicts(),
+            attempt in 1u32..8,
+            max in 1u32..8,
+            remaining in prop::option::of(0u64..60_000),
+            (keyed, idempotent, held, inside, resent_inside) in any::<(bool, bool, bool, bool, bool)>(),
+            seed in any::<u64>(),
+        ) {
+            let policy = RetryPolicy::builder().max_attempts(max).build().unwrap();
+            let safety = if idempotent { Safety::IDEMPOTENT } else { Safety::UNSAFE };
+            let failed = Failed {
+                attempt,
+                verdict,
+                safety: safety.with_key(keyed),
+                held,
+                remaining: remaining.map(Duration::from_millis),
+                resent_inside,
+            };
+            let allowance = allowance(&policy, inside);
+            let mut rng = fastrand::Rng::with_seed(seed);
+            if let Ok(wait) = decide(&policy, allowance, &mut Memory::default(), failed, &mut rng) {
+                let hint = verdict.hint().unwrap_or_default();
+                prop_assert!(wait.duration >= hint);
+                prop_assert!(wait.duration <= Duration::from_secs(31));
+                prop_assert!(attempt < max && !inside && held);
+                prop_assert!(failed.safety.allows(verdict.resend()));
+                if let Some(remaining) = failed.remaining {
+                    prop_assert!(wait.duration + Duration::from_millis(10) <= remaining);
+                }
+            }
+        }
+    }
+}

@@ -13,13 +13,11 @@ use mamparo_core::{
 };
 use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::service::{Script, Step, Strict, Tracked};
-use proptest::prelude::*;
 use tower::{Layer, Service, ServiceExt};
 
 use super::config::MAX_ATTEMPTS;
-use super::state::{Failed, Memory, allowance, decide};
 use super::*;
-use crate::replay::{ATTEMPT_HEADER, ReplayBody, Safety};
+use crate::replay::{ATTEMPT_HEADER, ReplayBody};
 
 type Wire = Request<ReplayBody<ScriptedBody>>;
 type Answer = Response<ScriptedBody>;
@@ -607,68 +605,6 @@ async fn the_request_is_dropped_with_its_last_attempt() {
     let call = RetryLayer::new(policy().build().unwrap(), Plain::idempotent()).layer(peer);
     call.oneshot(value).await.unwrap();
     assert!(watch.is_dropped());
-}
-
-fn verdicts() -> impl Strategy<Value = Verdict> {
-    let kinds = prop::sample::select(vec![
-        Kind::Connect,
-        Kind::Reset,
-        Kind::Timeout,
-        Kind::Throttled,
-        Kind::Unavailable,
-        Kind::Server,
-        Kind::Client,
-        Kind::Other,
-    ]);
-    let resends = prop::sample::select(vec![
-        Resend::Never,
-        Resend::IfKeyed,
-        Resend::IfIdempotent,
-        Resend::UnlessEarlyData,
-        Resend::Always,
-    ]);
-    let hints = prop::option::of(0u64..100_000);
-    (kinds, resends, hints, any::<bool>()).prop_map(|(kind, resend, hint, once)| {
-        let verdict = Verdict::failure(kind, resend);
-        let verdict = hint.map_or(verdict, |ms| verdict.after(Duration::from_millis(ms)));
-        if once { verdict.once() } else { verdict }
-    })
-}
-
-proptest! {
-    /// Rows C6 and P-B11, RA-26, law 7: never earlier than told, never past the deadline, never more attempts.
-    #[test]
-    fn a_resend_is_never_early_never_late_and_never_one_too_many(
-        verdict in verdicts(),
-        attempt in 1u32..8,
-        max in 1u32..8,
-        remaining in prop::option::of(0u64..60_000),
-        (keyed, idempotent, held, inside, resent_inside) in any::<(bool, bool, bool, bool, bool)>(),
-        seed in any::<u64>(),
-    ) {
-        let policy = RetryPolicy::builder().max_attempts(max).build().unwrap();
-        let safety = if idempotent { Safety::IDEMPOTENT } else { Safety::UNSAFE };
-        let failed = Failed {
-            attempt,
-            verdict,
-            safety: safety.with_key(keyed),
-            held,
-            remaining: remaining.map(Duration::from_millis),
-            resent_inside,
-        };
-        let allowance = allowance(&policy, inside);
-        let mut rng = fastrand::Rng::with_seed(seed);
-        if let Ok(wait) = decide(&policy, allowance, &mut Memory::default(), failed, &mut rng) {
-            let hint = verdict.hint().unwrap_or_default();
-            prop_assert!(wait.duration >= hint);
-            prop_assert!(wait.duration <= Duration::from_secs(31));
-            prop_assert!(attempt < max && !inside && held);
-            prop_assert!(failed.safety.allows(verdict.resend()));
-            if let Some(remaining) = failed.remaining {
-                prop_assert!(wait.duration + Duration::from_millis(10) <= remaining);
-            }
-        }
-    }
 }
 
 /// Law 8: also an error that is no rejection of ours still tells what the peer said last, and that nothing more was sent.
