@@ -70,7 +70,7 @@ impl<W> Shared<W> {
         if let Some(limit) = self.policy.limit() {
             context = context.with_deadline(Deadline::after(now, limit));
         }
-        let read = self.wire.read(request);
+        let read = self.wire.take(request);
         if let Some(header) = read.malformed() {
             Event::report(
                 self.observer.as_ref(),
@@ -85,7 +85,6 @@ impl<W> Shared<W> {
             Some(Remaining::Expired) => context = context.with_deadline(Deadline::at(now)),
             _ => {}
         }
-        self.wire.strip(request);
         match context.deadline() {
             Some(deadline) => context.with_reserve(self.policy.reserve_of(deadline.remaining(now))),
             None => context,

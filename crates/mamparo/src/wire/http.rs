@@ -27,22 +27,36 @@ use crate::wire::codec::{DeadlineHeader, DeadlineHeaders, Read};
 pub struct HttpWire {
     accepted: DeadlineHeaders,
     sent: DeadlineHeaders,
+    only_accepted: DeadlineHeaders,
+    only_sent: DeadlineHeaders,
     wall_clock: Arc<dyn WallClock>,
 }
 
 impl HttpWire {
+    fn new(
+        accepted: DeadlineHeaders,
+        sent: DeadlineHeaders,
+        wall_clock: Arc<dyn WallClock>,
+    ) -> Self {
+        Self {
+            only_accepted: accepted.without(&sent),
+            only_sent: sent.without(&accepted),
+            accepted,
+            sent,
+            wall_clock,
+        }
+    }
+
     /// Accepts these headers, instead of the default ones.
     #[must_use]
-    pub fn accepts(mut self, headers: impl Into<DeadlineHeaders>) -> Self {
-        self.accepted = headers.into();
-        self
+    pub fn accepts(self, headers: impl Into<DeadlineHeaders>) -> Self {
+        Self::new(headers.into(), self.sent, self.wall_clock)
     }
 
     /// Sends these headers, instead of `x-request-timeout-ms`.
     #[must_use]
-    pub fn sends(mut self, headers: impl Into<DeadlineHeaders>) -> Self {
-        self.sent = headers.into();
-        self
+    pub fn sends(self, headers: impl Into<DeadlineHeaders>) -> Self {
+        Self::new(self.accepted, headers.into(), self.wall_clock)
     }
 
     /// Sets the clock against which absolute deadlines are read and written.
@@ -68,12 +82,9 @@ impl Default for HttpWire {
             DeadlineHeader::request_timeout_ms(),
             DeadlineHeader::grpc_timeout(),
         ];
-        Self {
-            // Two different names can't be refused; one of them alone would still be right.
-            accepted: DeadlineHeaders::new(accepted).unwrap_or_default(),
-            sent: DeadlineHeaders::default(),
-            wall_clock: Arc::new(SystemClock),
-        }
+        // Two different names can't be refused; one of them alone would still be right.
+        let accepted = DeadlineHeaders::new(accepted).unwrap_or_default();
+        Self::new(accepted, DeadlineHeaders::default(), Arc::new(SystemClock))
     }
 }
 
@@ -85,12 +96,22 @@ impl<B> CarriesDeadline<Request<B>> for HttpWire {
 
     fn strip(&self, request: &mut Request<B>) {
         self.accepted.strip(request.headers_mut());
-        self.sent.strip(request.headers_mut());
+        self.only_sent.strip(request.headers_mut());
+    }
+
+    // Most requests carry none, and each removal is a hash.
+    fn take<'a>(&'a self, request: &mut Request<B>) -> Read<'a> {
+        let read = CarriesDeadline::<Request<B>>::read(self, request);
+        if !read.is_empty() {
+            self.accepted.strip(request.headers_mut());
+        }
+        self.only_sent.strip(request.headers_mut());
+        read
     }
 
     fn write(&self, request: &mut Request<B>, remaining: Duration) {
         let wall = self.wall(&self.sent);
-        self.accepted.strip(request.headers_mut());
+        self.only_accepted.strip(request.headers_mut());
         // A request whose header map is full goes without: it is bounded here all the same.
         let _full = self.sent.write_all(request.headers_mut(), remaining, wall);
     }

@@ -13,6 +13,13 @@ pub trait CarriesDeadline<Req>: Send + Sync + 'static {
     /// Takes the deadlines off a request, so that no stale value is sent on.
     fn strip(&self, request: &mut Req);
 
+    /// Reads the deadlines that a request carries and takes them off.
+    fn take<'a>(&'a self, request: &mut Req) -> Read<'a> {
+        let read = self.read(request);
+        self.strip(request);
+        read
+    }
+
     /// Writes what remains on a request, in place of any value that it carries.
     fn write(&self, request: &mut Req, remaining: Duration);
 

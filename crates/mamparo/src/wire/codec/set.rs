@@ -93,11 +93,26 @@ impl DeadlineHeaders {
         remaining: Duration,
         wall: SystemTime,
     ) -> Result<(), MaxSizeReached> {
-        self.strip(headers);
-        for header in &self.headers {
-            headers.try_insert(header.name(), header.write(remaining, wall))?;
+        let write = |headers: &mut HeaderMap| {
+            self.headers.iter().try_for_each(|header| {
+                let value = header.write(remaining, wall);
+                headers.try_insert(header.name(), value).map(drop)
+            })
+        };
+        // A full map takes no value even in place of another, so make room, and leave nothing stale behind.
+        write(headers).or_else(|_| {
+            self.strip(headers);
+            write(headers)
+        })
+    }
+
+    /// Returns the headers of this set that `other` has not.
+    pub(in crate::wire) fn without(&self, other: &Self) -> Self {
+        let has = |name| other.iter().any(|header| header.name() == name);
+        let headers = self.iter().filter(|header| !has(header.name()));
+        Self {
+            headers: headers.cloned().collect(),
         }
-        Ok(())
     }
 }
 
@@ -143,6 +158,12 @@ impl<'a> Read<'a> {
     #[must_use]
     pub fn malformed(&self) -> Option<&'a HeaderName> {
         self.malformed
+    }
+
+    /// Tells whether there was no deadline header at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.relative.is_none() && self.absolute.is_none() && self.malformed.is_none()
     }
 
     fn take(&mut self, told: Told) {
