@@ -229,6 +229,14 @@ impl CallContext {
             .map(|deadline| deadline.less(self.reserve.duration()))
     }
 
+    /// Returns how long there is from `now` until an attempt must be over, see [`Self::attempt_deadline`].
+    #[must_use]
+    #[inline]
+    pub fn attempt_remaining(&self, now: Instant) -> Option<Duration> {
+        let remaining = self.deadline?.remaining(now);
+        Some(remaining.saturating_sub(self.reserve.duration()))
+    }
+
     /// Returns the operation's id, if an operation has begun.
     #[must_use]
     pub const fn operation(&self) -> Option<OperationId> {

@@ -10,7 +10,7 @@ use tower_service::Service;
 
 use super::AttemptTimeoutFuture;
 use super::layer::Shared;
-use super::state::{Limit, limit, remaining};
+use super::state::{Limit, limit};
 use crate::wire::{BoundsAnswer, CarriesDeadline};
 
 /// Bounds one attempt, and tells the next service what remains; see the [module](super).
@@ -46,7 +46,7 @@ where
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = clock::now();
-        let remaining = remaining(&CallContext::current(), now);
+        let remaining = CallContext::current().attempt_remaining(now);
         let limit = limit(self.shared.policy.timeout(), remaining);
         let scope = match limit.duration() {
             Some(limit) => AttemptLimit::new(now, limit),

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use mamparo_core::clock::Instant;
-use mamparo_core::{CallContext, Deadline};
-
 /// What bounds an attempt that begins now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
@@ -38,12 +35,4 @@ pub(super) fn limit(timeout: Option<Duration>, remaining: Option<Duration>) -> L
         (Some(timeout), Some(remaining)) if timeout <= remaining => Limit::Timeout(timeout),
         (_, Some(remaining)) => Limit::Deadline(remaining),
     }
-}
-
-/// What remains of the operation, for an attempt that begins now.
-#[inline]
-pub(super) fn remaining(context: &CallContext, now: Instant) -> Option<Duration> {
-    context
-        .attempt_deadline()
-        .map(|deadline: Deadline| deadline.remaining(now))
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::gate::GateFuture;
@@ -47,9 +48,8 @@ where
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = clock::now();
-        let mut context = self.shared.context(&mut request, now);
-        let passed = context.deadline().is_some_and(|d| d.has_passed(now));
-        let inner = if passed {
+        let (mut context, remaining) = self.shared.context(&mut request, now);
+        let inner = if remaining == Some(Duration::ZERO) {
             GateFuture::None
         } else {
             let _entered = context.entered();
@@ -60,35 +60,28 @@ where
 }
 
 impl<W> Shared<W> {
-    /// The operation's context: bounded by the smallest of all limits.
+    /// The operation's context, and how long the operation may take: the smallest of all limits.
     #[inline]
-    fn context<Req>(&self, request: &mut Req, now: Instant) -> CallContext
+    fn context<Req>(&self, request: &mut Req, now: Instant) -> (CallContext, Option<Duration>)
     where
         W: CarriesDeadline<Req>,
     {
         let mut context = CallContext::join(LayerKind::Deadline, self.dependency).started_at(now);
-        if let Some(limit) = self.policy.limit() {
-            context = context.with_deadline(Deadline::after(now, limit));
-        }
+        let inherited = context.deadline().map(|deadline| deadline.remaining(now));
         let read = self.wire.take(request);
+        let carried = read.remaining().and_then(Remaining::duration);
+        let limits = [inherited, self.policy.limit(), carried];
+        let remaining = limits.into_iter().flatten().min();
+        if let Some(remaining) = remaining {
+            context = context
+                .with_deadline(Deadline::after(now, remaining))
+                .with_reserve(self.policy.reserve_of(remaining));
+        }
         if let Some(header) = read.malformed() {
-            Event::report(
-                self.observer.as_ref(),
-                &context,
-                What::MalformedDeadline { header },
-            );
+            let what = What::MalformedDeadline { header };
+            Event::report(self.observer.as_ref(), &context, what);
         }
-        match read.remaining() {
-            Some(Remaining::For(carried)) => {
-                context = context.with_deadline(Deadline::after(now, carried));
-            }
-            Some(Remaining::Expired) => context = context.with_deadline(Deadline::at(now)),
-            _ => {}
-        }
-        match context.deadline() {
-            Some(deadline) => context.with_reserve(self.policy.reserve_of(deadline.remaining(now))),
-            None => context,
-        }
+        (context, remaining)
     }
 }
 

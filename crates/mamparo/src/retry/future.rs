@@ -226,7 +226,7 @@ impl<S, P, H> Operation<S, P, H> {
             verdict,
             safety: self.safety,
             held: self.held.is_some(),
-            remaining: self.remaining(now),
+            remaining: self.context.attempt_remaining(now),
             resent_inside: self.context.has_resent_inside(),
         };
         let mut rng = fastrand::Rng::new();
@@ -261,15 +261,11 @@ impl<S, P, H> Operation<S, P, H> {
             reason,
             wait: wait.duration,
             hinted: wait.hinted,
-            remaining: self.remaining(now),
+            remaining: self.context.attempt_remaining(now),
         });
         self.context = self
             .context
             .with_attempt(next, self.allowance.attempts, Cause::Retry);
-    }
-
-    fn remaining(&self, now: Instant) -> Option<Duration> {
-        Some(self.context.attempt_deadline()?.remaining(now))
     }
 
     /// Ready when the resend can be sent; an error is that it can't any more.
@@ -279,7 +275,7 @@ impl<S, P, H> Operation<S, P, H> {
         S::Error: Into<BoxError>,
     {
         // The wait had fitted, but a busy machine may wake us long after it, and readiness may take its time.
-        if self.remaining(clock::now()) == Some(Duration::ZERO) {
+        if self.context.attempt_remaining(clock::now()) == Some(Duration::ZERO) {
             let observer = self.shared.observer.as_ref();
             let rejection = too_late(&self.context);
             return Poll::Ready(Err(reject(rejection, &self.context, observer)));

@@ -23,6 +23,19 @@ pub enum Remaining {
     Infinite,
 }
 
+impl Remaining {
+    /// Returns how long it is: zero when the deadline has passed, none when there is no limit.
+    #[must_use]
+    #[inline]
+    pub const fn duration(self) -> Option<Duration> {
+        match self {
+            Self::Expired => Some(Duration::ZERO),
+            Self::For(duration) => Some(duration),
+            Self::Infinite => None,
+        }
+    }
+}
+
 /// A deadline header that cannot be read: what its form asks for.
 ///
 /// The value itself is not kept: it is as long and as hostile as its sender likes.
