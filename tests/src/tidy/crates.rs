@@ -74,6 +74,7 @@ const HEAVY: &[(&str, &[&str])] = &[
         "opentelemetry",
         &[
             "mamparo-telemetry",
+            "mamparo-bench",
             "mamparo-cli",
             "mamparo-examples",
             "mamparo-tests",

@@ -2,14 +2,20 @@
 
 use super::floor::Floor;
 use super::traffic::{at_once, copies, later, rich, small};
-use super::{Case, Group, ours, tower_own, tower_resilience};
+use super::{Case, Group, ours, spans, tower_own, tower_resilience};
 
 /// Where the counts of `allocations` wait for the table of `speed`: group, case, allocations and bytes of a call.
 pub(crate) const COUNTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/mamparo-allocations.tsv");
 
 /// All groups, in the order of the table.
 pub(crate) fn groups() -> Vec<Group> {
-    vec![ready(), pending(), http(), http_with_headers()]
+    vec![
+        ready(),
+        pending(),
+        http(),
+        http_with_headers(),
+        spans::attempts(),
+    ]
 }
 
 /// The layers of any service, around one that answers at once.

@@ -7,6 +7,7 @@ mod case;
 mod floor;
 mod groups;
 mod ours;
+mod spans;
 mod tower_own;
 mod tower_resilience;
 mod traffic;
