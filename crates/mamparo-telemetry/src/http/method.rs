@@ -2,10 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// The methods of RFC 9110 §9, PATCH (RFC 5789) and QUERY (RFC 10008).
-const STANDARD: [&str; 10] = [
-    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
-];
+use http::Method;
 
 /// Replaces the standard list as a whole when it is set; read once.
 const VARIABLE: &str = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS";
@@ -13,8 +10,8 @@ const VARIABLE: &str = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS";
 static KNOWN: LazyLock<Known> = LazyLock::new(|| Known::of(std::env::var(VARIABLE).ok()));
 
 /// Returns the method if it is known, as a name that lives as long as the program.
-pub(crate) fn known_method(method: &http::Method) -> Option<&'static str> {
-    KNOWN.find(method.as_str())
+pub(crate) fn known_method(method: &Method) -> Option<&'static str> {
+    KNOWN.find(method)
 }
 
 /// The names are kept as they were given: methods are case-sensitive.
@@ -36,13 +33,30 @@ impl Known {
         Self::Listed(names.map(str::to_owned).collect())
     }
 
-    pub(super) fn find(&self, method: &str) -> Option<&str> {
+    pub(super) fn find(&self, method: &Method) -> Option<&str> {
         match self {
-            Self::Standard => STANDARD.into_iter().find(|name| *name == method),
+            Self::Standard => standard(method),
             Self::Listed(names) => names
                 .iter()
                 .map(String::as_str)
-                .find(|name| *name == method),
+                .find(|name| *name == method.as_str()),
         }
     }
+}
+
+/// The methods of RFC 9110 §9, PATCH (RFC 5789) and QUERY (RFC 10008).
+const fn standard(method: &Method) -> Option<&'static str> {
+    Some(match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::CONNECT => "CONNECT",
+        Method::OPTIONS => "OPTIONS",
+        Method::TRACE => "TRACE",
+        Method::PATCH => "PATCH",
+        Method::QUERY => "QUERY",
+        _ => return None,
+    })
 }

@@ -12,7 +12,7 @@ use opentelemetry::{Context, global};
 use crate::source::Started;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The flags that W3C Trace Context defines: sampled, and random trace id. Others are not passed on.
 const DEFINED: TraceFlags = TraceFlags::new(0x03);
@@ -105,12 +105,12 @@ impl Injector for Headers<'_> {
 /// Writes `traceparent` and `tracestate` (W3C Trace Context level 2, §3.2 and §3.3).
 fn write_w3c(identity: &SpanContext, headers: &mut HeaderMap) {
     // What the request carried belongs to the traceparent that is replaced here.
-    headers.remove(TRACESTATE);
+    headers.remove(&TRACESTATE);
     let state = identity.trace_state().header();
     if !state.is_empty()
         && let Ok(state) = HeaderValue::try_from(state)
     {
-        headers.insert(TRACESTATE, state);
+        headers.insert(TRACESTATE.clone(), state);
     }
     if let Ok(value) = HeaderValue::from_bytes(&traceparent(identity)) {
         headers.insert(TRACEPARENT, value);
@@ -128,12 +128,22 @@ pub(super) fn traceparent(identity: &SpanContext) -> [u8; 55] {
 }
 
 fn write_hex(text: &mut [u8], bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 0x0f)];
+    for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(bytes) {
+        *pair = PAIRS[usize::from(*byte)];
     }
 }
+
+/// Each byte's two digits.
+static PAIRS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < pairs.len() {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 0x0f]];
+        byte += 1;
+    }
+    pairs
+};
 
 impl fmt::Debug for Propagation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -24,7 +24,7 @@ pub(crate) struct Servers {
 #[derive(Clone, Debug)]
 struct Parts {
     authority: Box<str>,
-    address: Box<str>,
+    address: Arc<str>,
     port: Option<u16>,
 }
 
@@ -66,7 +66,7 @@ impl Parts {
 
     fn server(&self, by_default: Option<u16>) -> Server {
         Server {
-            address: (*self.address).into(),
+            address: Arc::clone(&self.address),
             port: self.port.or(by_default),
         }
     }

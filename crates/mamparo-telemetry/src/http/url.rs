@@ -28,10 +28,11 @@ pub(crate) fn full_url(uri: &Uri) -> String {
         + query.map_or(0, |query| query.len() + 1);
     let mut url = String::with_capacity(length);
     url.extend(scheme);
-    match authority.rsplit_once('@') {
-        Some((_, host)) => {
-            url.push_str("REDACTED:REDACTED@");
-            url.push_str(host);
+    // Bytes: most names are too short for a search to be worth its preparation.
+    match authority.bytes().rposition(|byte| byte == b'@') {
+        Some(at) => {
+            url.push_str("REDACTED:REDACTED");
+            url.push_str(&authority[at..]);
         }
         None => url.push_str(authority),
     }
