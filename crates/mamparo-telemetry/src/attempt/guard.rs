@@ -14,7 +14,7 @@ use super::send::{Answered, Sending, Sent};
 use crate::metrics::{Attributes, Instruments};
 use crate::outcome::Outcome;
 use crate::semconv::{ATTEMPT_VERDICT, DEPENDENCY};
-use crate::source::{Started, within};
+use crate::source::{Recorded, within};
 
 /// Holds an attempt open until its answer is over; dropped before that, it was cut or cancelled.
 ///
@@ -26,7 +26,7 @@ pub struct AttemptGuard {
 
 /// An attempt whose end somebody waits for.
 struct Open {
-    span: Option<Started>,
+    span: Option<Recorded>,
     measure: Option<Measure>,
     dependency: Dependency,
     began: Instant,
@@ -42,7 +42,11 @@ struct Measure {
 }
 
 impl AttemptGuard {
-    pub(super) fn begin<P, A>(shared: &Shared<P>, request: &mut Request<A>) -> Self {
+    /// Begins an attempt, and says what must be current inside although its span does not record.
+    pub(super) fn begin<P, A>(
+        shared: &Shared<P>,
+        request: &mut Request<A>,
+    ) -> (Self, Option<Context>) {
         // Counted whether or not anybody listens: what is further out relies on it.
         let resend_count = CallContext::count_send(shared.dependency);
         let now = clock::now();
@@ -58,32 +62,35 @@ impl AttemptGuard {
                 instruments: Arc::clone(instruments),
                 sent: sending.sent(),
             });
-        if let Some(span) = &span {
-            shared.propagation.inject(ask, span, request.headers_mut());
-        }
-        let span = span.filter(Started::lasts);
+        let (span, unsampled) = match span {
+            Some(span) => {
+                shared.propagation.inject(ask, &span, request.headers_mut());
+                span.split()
+            }
+            None => (None, None),
+        };
         if span.is_none() && measure.is_none() {
-            return Self { open: None };
+            return (Self { open: None }, unsampled);
         }
         let context = CallContext::current();
         let cuts = [context.attempt_cut(), context.deadline()];
-        Self {
-            open: Some(Box::new(Open {
-                span,
-                measure,
-                dependency: shared.dependency,
-                began: now,
-                cut: cuts.into_iter().flatten().min(),
-                answered: None,
-            })),
-        }
+        let open = Box::new(Open {
+            span,
+            measure,
+            dependency: shared.dependency,
+            began: now,
+            cut: cuts.into_iter().flatten().min(),
+            answered: None,
+        });
+        (Self { open: Some(open) }, unsampled)
     }
 
-    /// Makes the attempt's span current while `f` runs.
+    /// Makes the attempt's span current while `f` runs, or `unsampled` where there is none.
     #[inline]
-    pub(super) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub(super) fn enter<R>(&self, unsampled: Option<&Context>, f: impl FnOnce() -> R) -> R {
         let span = self.open.as_ref().and_then(|open| open.span.as_ref());
-        within(span.and_then(Started::context), f)
+        let recorded = span.map(Recorded::context);
+        within(recorded.or(unsampled), f)
     }
 
     /// Tells whether anybody would hear of the end.
@@ -107,8 +114,8 @@ impl AttemptGuard {
 impl Open {
     fn end(self, outcome: &Outcome) {
         let elapsed = clock::now().saturating_duration_since(self.began);
-        if let Some(span) = self.span.as_ref().and_then(Started::recorded) {
-            let attributes = self.answered.into_iter().flat_map(Answered::attributes);
+        if let Some(span) = &self.span {
+            let attributes = Answered::attributes(self.answered);
             span.end(elapsed, attributes, outcome.error.clone());
         }
         if let Some(Measure { instruments, sent }) = self.measure {
@@ -125,6 +132,7 @@ impl Open {
 }
 
 impl Settle for AttemptGuard {
+    #[inline]
     fn settle(&mut self, verdict: Verdict) {
         if let Some(open) = self.open.take() {
             let status = open.answered.map(|answered| answered.status);
@@ -134,6 +142,7 @@ impl Settle for AttemptGuard {
 }
 
 impl Drop for AttemptGuard {
+    #[inline]
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             let outcome = Outcome::dropped(open.cut);

@@ -69,7 +69,7 @@ impl<P: Clone> AttemptLayer<P> {
     where
         T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
     {
-        Arc::make_mut(&mut self.shared).spans = Spans::given(provider);
+        Arc::make_mut(&mut self.shared).spans.give(provider);
         self
     }
 
@@ -77,6 +77,20 @@ impl<P: Clone> AttemptLayer<P> {
     #[must_use]
     pub fn meter_provider(mut self, provider: &dyn MeterProvider) -> Self {
         Arc::make_mut(&mut self.shared).meters = Meters::given(provider);
+        self
+    }
+
+    /// Offers the sampler every attempt, also below a span that it has refused.
+    ///
+    /// For a sampler that goes by what an attempt is, not by the span above: it sees all attributes.
+    ///
+    /// ```
+    /// # use mamparo_telemetry::AttemptLayer;
+    /// let layer = AttemptLayer::http("catalog").offer_all();
+    /// ```
+    #[must_use]
+    pub fn offer_all(mut self) -> Self {
+        Arc::make_mut(&mut self.shared).spans.offer_all();
         self
     }
 

@@ -13,8 +13,9 @@
 //! - when it is dropped. At or after the attempt's limit or the deadline it was cut, and its error is `timeout`;
 //!   before that it was cancelled, which is no error.
 //!
-//! Below a span that is not sampled, the attributes are not put together; a sampler that decides otherwise still
-//! gets a complete span, but must decide without them. Where telemetry is suppressed, as inside an
+//! Below a span that the sampler of this process has refused, an attempt is not offered to it again, unless
+//! [`AttemptLayer::offer_all`] says so: it is not recorded either, and its `traceparent` says so. Below one that
+//! another process has not sampled, the sampler decides, but without attributes. Where telemetry is suppressed, as inside an
 //! exporter, there is neither span nor measurement. Without a provider the request is not touched.
 //!
 //! The span's identity is written as W3C Trace Context, unless a global propagator is set that does more, or

@@ -137,12 +137,12 @@ impl Sent {
 }
 
 impl Answered {
-    /// What a span says of it.
-    pub(super) fn attributes(self) -> impl Iterator<Item = KeyValue> {
-        let version = self.version();
-        let version = version.map(|version| KeyValue::new(NETWORK_PROTOCOL_VERSION, version));
-        let status = KeyValue::new(HTTP_RESPONSE_STATUS_CODE, self.status());
-        std::iter::once(status).chain(version)
+    /// What a span says of it. Made when they are asked for: attributes are big, and an iterator is moved around.
+    pub(super) fn attributes(answered: Option<Self>) -> impl Iterator<Item = KeyValue> {
+        let status = |head: Self| KeyValue::new(HTTP_RESPONSE_STATUS_CODE, head.status());
+        let version = |version| KeyValue::new(NETWORK_PROTOCOL_VERSION, version);
+        let statuses = answered.into_iter().map(status);
+        statuses.chain(answered.and_then(Self::version).into_iter().map(version))
     }
 
     fn status(self) -> i64 {

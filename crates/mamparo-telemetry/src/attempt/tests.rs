@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::time::Duration;
 
 use http::{Method, Request, Response, Version};
@@ -428,12 +429,22 @@ async fn a_sampler_sees_what_is_called() {
     kept.only();
 }
 
+/// A span of another process.
 fn parent(flags: u8, state: &str) -> Context {
+    above(flags, true, state)
+}
+
+/// What a span of this process leaves that the sampler has refused.
+fn refused() -> Context {
+    above(0, false, "")
+}
+
+fn above(flags: u8, remote: bool, state: &str) -> Context {
     Context::new().with_remote_span_context(SpanContext::new(
         TraceId::from(0xabc),
         SpanId::from(0xdef),
         TraceFlags::new(flags),
-        true,
+        remote,
         state.parse().unwrap(),
     ))
 }
@@ -523,18 +534,41 @@ async fn the_random_flag_of_the_trace_is_kept() {
 
 #[tokio::test]
 async fn a_span_that_is_not_sampled_still_has_an_identity_to_send() {
+    for above in [parent(0, ""), refused()] {
+        let kept = Kept::all();
+        let mut ids = HashSet::from([SpanId::from(0xdef).to_string()]);
+        for _ in 0..3 {
+            let headers = sent_headers(layer(&kept), above.clone(), get(URL)).await;
+            let sent = headers["traceparent"].to_str().unwrap();
+            let own = sent.strip_prefix(&format!("00-{}-", TraceId::from(0xabc)));
+            let own = own.and_then(|own| own.strip_suffix("-00")).unwrap();
+            assert!(ids.insert(own.to_owned()), "a fresh one for each send");
+        }
+        assert!(kept.spans().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_is_passed_on_of_a_refused_span_is_its_state_and_that_its_id_is_random() {
     let kept = Kept::all();
-    let headers = sent_headers(layer(&kept), parent(0, ""), get(URL)).await;
-    let sent = headers["traceparent"].to_str().unwrap();
-    assert!(sent.starts_with(&format!("00-{}-", TraceId::from(0xabc))));
-    assert!(sent.ends_with("-00") && !sent.contains(&SpanId::from(0xdef).to_string()));
-    assert!(kept.spans().is_empty());
+    let headers = sent_headers(layer(&kept), above(0x02, false, "vendor=7"), get(URL)).await;
+    assert!(headers["traceparent"].to_str().unwrap().ends_with("-02"));
+    assert_eq!(headers["tracestate"], "vendor=7");
 }
 
 #[tokio::test]
 async fn a_sampler_that_ignores_an_unsampled_parent_gets_a_complete_span() {
     let kept = Kept::sampled(Sampler::AlwaysOn);
     sent_headers(layer(&kept), parent(0, ""), get(URL)).await;
+    assert_eq!(kept.only().text("url.full").as_deref(), Some(URL));
+}
+
+#[tokio::test]
+async fn below_a_refused_span_nothing_is_recorded_unless_all_is_offered() {
+    let kept = Kept::sampled(Sampler::AlwaysOn);
+    sent_headers(layer(&kept), refused(), get(URL)).await;
+    assert!(kept.spans().is_empty());
+    sent_headers(layer(&kept).offer_all(), refused(), get(URL)).await;
     assert_eq!(kept.only().text("url.full").as_deref(), Some(URL));
 }
 

@@ -67,7 +67,16 @@ impl<P: Clone> OperationLayer<P> {
     where
         T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
     {
-        Arc::make_mut(&mut self.shared).spans = Spans::given(provider);
+        Arc::make_mut(&mut self.shared).spans.give(provider);
+        self
+    }
+
+    /// Offers the sampler every operation, also below a span that it has refused.
+    ///
+    /// For a sampler that goes by what an operation is, not by the span above: it sees all attributes.
+    #[must_use]
+    pub fn offer_all(mut self) -> Self {
+        Arc::make_mut(&mut self.shared).spans.offer_all();
         self
     }
 

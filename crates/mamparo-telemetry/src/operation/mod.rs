@@ -14,6 +14,9 @@
 //! Only a failure and a rejection make the span's status an error. Counted are operations by outcome, their
 //! duration, and those that were resent and recovered.
 //!
+//! Below a span that the sampler of this process has refused, an operation is not offered to it again, unless
+//! [`OperationLayer::offer_all`] says so.
+//!
 //! ```
 //! use mamparo_core::{BoxError, Plain};
 //! use mamparo_telemetry::OperationLayer;

@@ -351,6 +351,22 @@ async fn attempts_of_an_operation_that_is_not_sampled_are_not_either() {
     );
 }
 
+#[tokio::test]
+async fn below_a_refused_span_nothing_is_recorded_unless_all_is_offered() {
+    use opentelemetry::trace::FutureExt;
+    let refused = Kept::sampled(Sampler::AlwaysOff);
+    let caller = refused.provider.tracer("test").start("caller");
+    let callers = Context::new().with_span(caller);
+    let kept = Kept::sampled(Sampler::AlwaysOn);
+    let layer = OperationLayer::new("catalog", Plain::idempotent()).tracer_provider(&kept.provider);
+    for (layer, spans) in [(layer.clone(), 0), (layer.offer_all(), 1)] {
+        let script = Script::<(), u32>::new([Step::answer(1)]);
+        let call = layer.layer(script).oneshot(());
+        call.with_context(callers.clone()).await.unwrap();
+        assert_eq!(kept.spans().len(), spans);
+    }
+}
+
 /// T1: the instance that was ready is the one that is called.
 #[tokio::test]
 async fn only_an_instance_that_is_ready_is_called() {

@@ -12,7 +12,7 @@ mod spans;
 pub(crate) use meters::Meters;
 pub(crate) use pulse::Pulse;
 pub use pulse::RECHECK;
-pub(crate) use spans::{Spans, Started, within};
+pub(crate) use spans::{Recorded, Spans, Started, within};
 
 #[cfg(test)]
 mod tests;

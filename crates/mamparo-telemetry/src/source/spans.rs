@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use mamparo_core::clock::{SystemClock, WallClock};
 use opentelemetry::trace::{
-    SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceFlags, Tracer, TracerProvider,
+    SpanBuilder, SpanContext, SpanId, SpanKind, SpanRef, Status, TraceContextExt, TraceFlags,
+    Tracer, TracerProvider,
 };
 use opentelemetry::{Context, KeyValue, global};
 
@@ -21,6 +22,8 @@ const RANDOM: TraceFlags = TraceFlags::new(0x02);
 #[derive(Clone)]
 pub(crate) struct Spans {
     tracer: OnceLock<Arc<dyn Starts>>,
+    /// Whether the sampler is asked although it refused the span above.
+    offers_all: bool,
 }
 
 /// A span that was started.
@@ -48,23 +51,29 @@ impl Spans {
     pub(crate) const fn global() -> Self {
         Self {
             tracer: OnceLock::new(),
+            offers_all: false,
         }
     }
 
-    pub(crate) fn given<T>(provider: &impl TracerProvider<Tracer = T>) -> Self
+    /// Uses this provider.
+    pub(crate) fn give<T>(&mut self, provider: &impl TracerProvider<Tracer = T>)
     where
         T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
     {
         let tracer: Arc<dyn Starts> = Arc::new(provider.tracer_with_scope(scope()));
-        Self {
-            tracer: OnceLock::from(tracer),
-        }
+        self.tracer = OnceLock::from(tracer);
+    }
+
+    /// Asks the sampler every time.
+    pub(crate) const fn offer_all(&mut self) {
+        self.offers_all = true;
     }
 
     /// Starts a span below the current one; none without a provider, or where telemetry is suppressed.
     ///
     /// `ask` says whether to ask for a global provider, if none is known.
-    /// Below a span that is not sampled, `describe` is not called unless the sampler records all the same.
+    /// Below a span that our sampler refused it is not asked again: as a rule it goes by the span above, and most of
+    /// the cost is saved. Below any other that is not sampled, `describe` is not called unless it records all the same.
     pub(crate) fn start(
         &self,
         ask: bool,
@@ -80,49 +89,78 @@ impl Spans {
             .is_none()
             .then(|| Arc::new(global::tracer_with_scope(scope())) as Arc<dyn Starts>);
         let tracer = known.or(found.as_ref())?;
-        let mut builder = SpanBuilder::from_name(name());
-        builder.span_kind = Some(kind);
-        let started = Context::map_current(|parent| start(&**tracer, builder, parent, describe));
+        let started = Context::map_current(|parent| {
+            if parent.is_telemetry_suppressed() {
+                return None;
+            }
+            if known.is_some() && !self.offers_all && is_refused(&parent.span()) {
+                return Some(below(parent.span().span_context()));
+            }
+            let mut builder = SpanBuilder::from_name(name());
+            builder.span_kind = Some(kind);
+            self.ask(&**tracer, builder, parent, describe)
+        });
         if let (Some(_), Some(found)) = (&started, found) {
             // It gave a span, so it is real; whoever was first has set it.
             self.tracer.get_or_init(|| found);
         }
         started
     }
+
+    fn ask(
+        &self,
+        tracer: &dyn Starts,
+        mut builder: SpanBuilder,
+        parent: &Context,
+        describe: impl Fn() -> Vec<KeyValue>,
+    ) -> Option<Started> {
+        let span = parent.span();
+        let above = span.span_context();
+        let bare = above.is_valid() && !above.is_sampled() && !self.offers_all;
+        // The wall clock is read where a span is likely to record: it costs as much as what is left out here.
+        let began = (!bare).then(|| SystemClock.now());
+        builder.start_time = began;
+        builder.attributes = (!bare).then(&describe);
+        match tracer.start(builder, parent) {
+            Begun::Recording(context) => {
+                if bare {
+                    context.span().set_attributes(describe());
+                }
+                let began = began.unwrap_or_else(|| SystemClock.now());
+                Some(Started::Recording(Recorded { context, began }))
+            }
+            // The no-op tracer hands out the span that it found above, or an invalid one.
+            Begun::Unsampled(own) if !own.is_valid() || own.span_id() == above.span_id() => None,
+            Begun::Unsampled(own) => {
+                let identity = keep_random(own, above);
+                let context =
+                    (!above.is_valid()).then(|| parent.with_remote_span_context(identity.clone()));
+                Some(Started::Unsampled { identity, context })
+            }
+        }
+    }
 }
 
-fn start(
-    tracer: &dyn Starts,
-    mut builder: SpanBuilder,
-    parent: &Context,
-    describe: impl Fn() -> Vec<KeyValue>,
-) -> Option<Started> {
-    if parent.is_telemetry_suppressed() {
-        return None;
-    }
-    let span = parent.span();
-    let above = span.span_context();
-    let bare = above.is_valid() && !above.is_sampled();
-    // The wall clock is read where a span is likely to record: it costs as much as what is left out here.
-    let began = (!bare).then(|| SystemClock.now());
-    builder.start_time = began;
-    builder.attributes = (!bare).then(&describe);
-    match tracer.start(builder, parent) {
-        Begun::Recording(context) => {
-            if bare {
-                context.span().set_attributes(describe());
-            }
-            let began = began.unwrap_or_else(|| SystemClock.now());
-            Some(Started::Recording(Recorded { context, began }))
-        }
-        // The no-op tracer hands out the span that it found above, or an invalid one.
-        Begun::Unsampled(own) if !own.is_valid() || own.span_id() == above.span_id() => None,
-        Begun::Unsampled(own) => {
-            let identity = keep_random(own, above);
-            let context =
-                (!above.is_valid()).then(|| parent.with_remote_span_context(identity.clone()));
-            Some(Started::Unsampled { identity, context })
-        }
+/// Tells whether the sampler of this process has refused the span.
+///
+/// What came from another process it has not seen; what records without being sampled it has not refused.
+fn is_refused(span: &SpanRef<'_>) -> bool {
+    let identity = span.span_context();
+    identity.is_valid() && !identity.is_sampled() && !identity.is_remote() && !span.is_recording()
+}
+
+/// Not sampled, below a span that is not sampled either.
+fn below(above: &SpanContext) -> Started {
+    let identity = SpanContext::new(
+        above.trace_id(),
+        SpanId::from(fastrand::u64(1..)),
+        above.trace_flags() & RANDOM,
+        false,
+        above.trace_state().clone(),
+    );
+    Started::Unsampled {
+        identity,
+        context: None,
     }
 }
 
@@ -158,20 +196,27 @@ impl Started {
         }
     }
 
-    /// Tells whether anything of it must be kept until its end.
-    pub(crate) const fn lasts(&self) -> bool {
-        !matches!(self, Self::Unsampled { context: None, .. })
-    }
-
     pub(crate) fn recorded(&self) -> Option<&Recorded> {
         match self {
             Self::Recording(recorded) => Some(recorded),
             Self::Unsampled { .. } => None,
         }
     }
+
+    /// Takes apart what records, and what must be current inside although nothing does.
+    pub(crate) fn split(self) -> (Option<Recorded>, Option<Context>) {
+        match self {
+            Self::Recording(recorded) => (Some(recorded), None),
+            Self::Unsampled { context, .. } => (None, context),
+        }
+    }
 }
 
 impl Recorded {
+    pub(crate) const fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Ends the span, as long after its start as was measured on the monotonic clock.
     pub(crate) fn end(
         &self,
@@ -181,6 +226,7 @@ impl Recorded {
     ) {
         let span = self.context.span();
         let status = error.is_some().then(|| Status::error(""));
+        let error = error.into_iter();
         let error = error.map(|error| KeyValue::new(ERROR_TYPE, error));
         span.set_attributes(attributes.into_iter().chain(error));
         if let Some(status) = status {
