@@ -10,6 +10,9 @@ const HOMES: &[&str] = &["crates/mamparo/src/", "crates/mamparo-telemetry/src/"]
 /// The files that every layer has, in these roles.
 const REQUIRED: &[&str] = &["mod.rs", "layer.rs", "service.rs", "future.rs", "tests.rs"];
 
+/// What `tests.rs` becomes when it gets long.
+const TESTS_FOLDER: &str = "tests/";
+
 /// The files that a layer has when it needs them: the decision, the settings, the rejection.
 const OPTIONAL: &[&str] = &["state.rs", "config.rs", "error.rs"];
 
@@ -63,7 +66,7 @@ fn every_layer_has_the_same_files_in_the_same_roles() {
 fn every_layer_is_tested_in_its_own_folder() {
     let mut problems = Vec::new();
     for layer in layers() {
-        let tested = |file: &File| file.path.ends_with("/tests.rs") && file.text.contains("test]");
+        let tested = |file: &File| is_test(&file.path) && file.text.contains("test]");
         if !layer.files.iter().any(tested) {
             problems.push(format!(
                 "{}tests.rs holds no test: say there what a caller can see",
@@ -95,11 +98,7 @@ fn no_layer_names_another_layer() {
             .iter()
             .filter(|other| other.module != layer.module)
             .collect();
-        for file in layer
-            .files
-            .iter()
-            .filter(|file| !file.path.ends_with("tests.rs"))
-        {
+        for file in layer.files.iter().filter(|file| !is_test(&file.path)) {
             problems.extend(others.iter().filter_map(|other| named(file, other)));
         }
     }
@@ -206,6 +205,11 @@ fn layer_types(files: &[File]) -> Vec<String> {
     names.filter(|name| name.ends_with("Layer")).collect()
 }
 
+/// Whether a layer's file holds tests.
+fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
 /// What differs from the files that a layer has.
 fn shape(layer: &Layer) -> Vec<String> {
     let names: Vec<&str> = layer
@@ -215,7 +219,8 @@ fn shape(layer: &Layer) -> Vec<String> {
         .collect();
     let mut problems = Vec::new();
     for file in REQUIRED {
-        if !names.contains(file) && !layer.excepted(LACKS, file) {
+        let folder = *file == "tests.rs" && names.iter().any(|name| name.starts_with(TESTS_FOLDER));
+        if !names.contains(file) && !folder && !layer.excepted(LACKS, file) {
             let mend = "add it, or say in LACKS of tests/src/tidy/layers.rs why not";
             problems.push(format!("{}{file} is missing: {mend}", layer.folder));
         }
@@ -223,8 +228,8 @@ fn shape(layer: &Layer) -> Vec<String> {
     for name in names {
         // A folder is one entry, whatever is in it.
         let entry = name.split_inclusive('/').next().unwrap_or_default();
-        let role = REQUIRED.contains(&entry) || OPTIONAL.contains(&entry);
-        if !role && !layer.excepted(EXTRAS, entry) {
+        let listed = [REQUIRED, OPTIONAL, &[TESTS_FOLDER]].concat();
+        if !listed.contains(&entry) && !layer.excepted(EXTRAS, entry) {
             let mend = "fold it in, or say in EXTRAS of tests/src/tidy/layers.rs why";
             problems.push(format!(
                 "{}{name} is no file of a layer: {mend}",
