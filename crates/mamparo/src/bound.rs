@@ -110,7 +110,7 @@ impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
         }
         let sent = this.inner.is_called();
         // Dropped before anybody hears of it: nothing inside works on, and a resend finds the connection given up.
-        this.inner.set(GateFuture::None);
+        CallContext::cut(|| this.inner.set(GateFuture::None));
         Poll::Ready(Err(Over::Cut { sent }))
     }
 }

@@ -42,6 +42,7 @@ pub struct CallContext {
     cause: Cause,
     inside_retry: bool,
     resent_inside: bool,
+    cutting: bool,
 }
 
 /// Every layer copies the context, and up to here a copy is a few moves in place instead of a call.
@@ -111,6 +112,7 @@ impl CallContext {
         cause: Cause::Original,
         inside_retry: false,
         resent_inside: false,
+        cutting: false,
     };
 
     /// Returns the context of the call that is being made or polled on this thread.
@@ -213,6 +215,26 @@ impl CallContext {
         let mut context = CURRENT.get();
         context.resent_inside = context.operation.is_some();
         CURRENT.set(context);
+    }
+
+    /// Runs `drop`, which gives up what has reached a limit: what is dropped in there was cut, and not cancelled.
+    ///
+    /// ```
+    /// use mamparo_core::CallContext;
+    /// assert!(CallContext::cut(CallContext::is_cutting));
+    /// assert!(!CallContext::is_cutting());
+    /// ```
+    #[cold]
+    pub fn cut<R>(drop: impl FnOnce() -> R) -> R {
+        let mut cutting = CURRENT.get();
+        cutting.cutting = true;
+        cutting.enter(drop)
+    }
+
+    /// Tells whether what is dropped now was cut by us: a failure, where a caller that goes away is none.
+    #[must_use]
+    pub fn is_cutting() -> bool {
+        CURRENT.get().cutting
     }
 
     /// Returns the instant that bounds the current operation.

@@ -60,7 +60,8 @@ impl<G: Settle, E: Ends> Held<G, E> {
             return;
         };
         let late = |deadline: Deadline| deadline.has_passed(clock::now());
-        let cut = matches!(end, End::Dropped) && open.deadline.is_some_and(late);
+        let cut = || CallContext::is_cutting() || open.deadline.is_some_and(late);
+        let cut = matches!(end, End::Dropped) && cut();
         open.guard.settle(if cut {
             Verdict::failure(Kind::Timeout, Resend::Never)
         } else {

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt;
+use mamparo_core::http::Http;
 use mamparo_core::{
-    Backoff, BoxError, CallContext, Deadline, Dependency, Event, Jitter, LayerKind, Observer,
-    Reason, Rejection, What, clock,
+    Backoff, BoxError, CallContext, Classify, Deadline, Dependency, Event, Jitter, Kind, LayerKind,
+    Observer, Outcome, Reason, Rejection, Resend, Settle, Verdict, What, clock,
 };
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{NeverReady, ReadyAfter, Script, Step};
@@ -393,6 +394,41 @@ async fn a_body_that_stalls_is_cut_and_reported_with_its_attempt_and_its_depende
     assert_eq!(rejection(&error).reason(), Reason::BodyIdle);
     let says = "attempt 2: catalog: response body stalled: no frame within 300ms";
     assert_eq!(heard.all(), [says]);
+}
+
+#[derive(Clone, Debug, Default)]
+struct Told(Arc<Mutex<Vec<Verdict>>>);
+
+impl Settle for Told {
+    fn settle(&mut self, verdict: Verdict) {
+        self.0.lock().unwrap().push(verdict);
+    }
+}
+
+/// Laws 6 and 9: a span or a breaker further in sees its body dropped, and must not take that for a caller who has read
+/// enough.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_cut_is_a_failure_for_whoever_watches_it_from_inside() {
+    let stalls = AttemptPolicy::builder().body_idle(millis(300)).build();
+    let late = AttemptPolicy::builder().no_body_idle().build();
+    for policy in [stalls.unwrap(), late.unwrap()] {
+        let told = Told::default();
+        let watched = tower::service_fn(|_: Request<()>| {
+            let guard = told.clone();
+            async move {
+                let body = ScriptedBody::new(Frames::new().data("half").hang());
+                let (http, response) = (Http::default(), Response::new(body));
+                let head = http.head(Ok(&response));
+                Ok::<_, std::convert::Infallible>(http.tie(response, head, guard))
+            }
+        });
+        let call = AttemptTimeoutLayer::http(policy).layer(watched);
+        let context = operation(millis(2_000), millis(50));
+        let answer = inside(context, call.oneshot(Request::new(()))).await;
+        assert!(answer.unwrap().into_body().collect().await.is_err());
+        let timeout = Verdict::failure(Kind::Timeout, Resend::Never);
+        assert_eq!(*told.0.lock().unwrap(), [timeout], "{policy:?}");
+    }
 }
 
 /// Real time. tokio's own timers are not asked once a task has used up its budget.

@@ -210,7 +210,7 @@ where
             }
         };
         bounds.limits.report(&rejection);
-        this.body.set(None);
+        CallContext::cut(|| this.body.set(None));
         Poll::Ready(Some(Err(rejection.into())))
     }
 
