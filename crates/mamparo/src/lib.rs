@@ -1,4 +1,31 @@
 //! Resilience for Rust services, as tower layers.
+//!
+//! Begin with [`stack`], the recommended layers in order, and with a client around which [`client`] puts them. To choose
+//! the layers yourself, put them into a `tower::ServiceBuilder`; the words that they share (rejections, budgets,
+//! verdicts) are in [`mamparo_core`].
+//!
+//! | a caller's layers, outermost first | |
+//! |---|---|
+//! | [`DeadlineLayer`](deadline::DeadlineLayer) | bounds a whole operation, its answer's body included |
+//! | [`IdempotencyKeyLayer`](idempotency_key::IdempotencyKeyLayer) | gives it one key, the same on all of its attempts |
+//! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
+//! | [`AttemptTimeoutLayer`](attempt_timeout::AttemptTimeoutLayer) | bounds one attempt, and tells the next service what remains |
+//! | [`ConnectTimeoutLayer`](connect_timeout::ConnectTimeoutLayer) | bounds the making of a connection, inside the client |
+//!
+//! | a server's layers, outermost first | |
+//! |---|---|
+//! | [`RejectionLayer`](rejection::RejectionLayer) | turns every error into a response |
+//! | [`ServerDeadlineLayer`](server_deadline::ServerDeadlineLayer) | takes the caller's deadline over |
+//!
+//! # Features
+//!
+//! None is on by default, and none changes behaviour: `hyper` and `reqwest` bring in a client, and its adapter.
+//!
+//! # Errors
+//!
+//! Every layer's error is a [`BoxError`](mamparo_core::BoxError). [`RetryError::of`](mamparo_core::RetryError::of) finds
+//! how an operation ended in it, [`Rejection::of`](mamparo_core::Rejection::of) what we refused or cut ourselves. The text
+//! of an error says what happened to the operation; why its last attempt failed is in `source()`.
 
 pub mod attempt_timeout;
 mod bound;

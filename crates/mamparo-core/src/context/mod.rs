@@ -13,7 +13,8 @@
 //! inherits the deadline, and starts counting its attempts and sends anew.
 //!
 //! The context does not follow into a spawned task by itself: [`carry`] takes it along, [`detach`] leaves it
-//! behind.
+//! behind. Nor does it follow into a worker: what stands inside of a `tower::buffer::Buffer` is called by the buffer's
+//! own task, outside of any operation. Put a buffer outside of all these layers, or inside of them all.
 
 mod attempt;
 mod call;

@@ -84,13 +84,14 @@ pub fn rate_limit(headers: &HeaderMap) -> Option<Duration> {
     }
     let mut field = String::new();
     for value in headers.get_all(RATE_LIMIT) {
+        let text = value.to_str().ok()?;
+        if field.len() + text.len() > MAX_RATE_LIMIT_LEN {
+            return None;
+        }
         if !field.is_empty() {
             field.push_str(", ");
         }
-        field.push_str(value.to_str().ok()?);
-        if field.len() > MAX_RATE_LIMIT_LEN {
-            return None;
-        }
+        field.push_str(text);
     }
     let list: sfv::List = sfv::Parser::new(&field).parse().ok()?;
     let mut longest = None;

@@ -20,6 +20,9 @@ use super::proof::prove;
 use crate::stack::Stack;
 
 /// The recommended stack around reqwest's client: what [`reqwest()`] returns.
+///
+/// It takes requests with any body, so a call that has no request yet must say which:
+/// `ServiceExt::<Request<String>>::ready(&mut client)`; `oneshot` sees it from its request.
 pub type ReqwestClient<O = Identity, A = Identity> =
     <Stack<O, A> as Layer<ReqwestTransport>>::Service;
 
@@ -64,6 +67,8 @@ pub struct ReqwestTransport {
 
 impl ReqwestTransport {
     /// Builds the client, with its own retries and redirects turned off: one owner of resends, each of them seen.
+    ///
+    /// Inside of an operation the builder's own `timeout` is replaced by what remains of the deadline; set the stack's.
     ///
     /// # Errors
     ///
