@@ -1,6 +1,6 @@
 //! Resilience for Rust services, as tower layers.
 //!
-//! Begin with [`stack`], the recommended layers in order, and with a client around which [`client`] puts them. To choose
+//! Begin with [`stack`], the recommended layers in order, and with a client around which `client` puts them. To choose
 //! the layers yourself, put them into a `tower::ServiceBuilder`; the words that they share (rejections, budgets,
 //! verdicts) are in [`mamparo_core`].
 //!
