@@ -10,8 +10,8 @@ use std::time::Duration;
 use mamparo_core::budget::{Deposit, InFlight, Withdrawal};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::{
-    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, Rejection, ResponseHead,
-    Verdict, What,
+    BoxError, CallContext, Cause, Class, Classify, Dependency, Event, Kind, NotResent, Rejection,
+    ResponseHead, Verdict, What,
 };
 use pin_project::pin_project;
 use tokio::time::Sleep;
@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use super::error::{not_sent, too_late};
 use super::layer::Shared;
-use super::state::{Allowance, Failed, Memory, Wait, decide, indeterminate};
+use super::state::{Allowance, Failed, Memory, Wait, decide, indeterminate, proven};
 use super::{Answer, Ending, RetryError};
 use crate::bound::reject;
 use crate::replay::{Replay, Safety};
@@ -173,7 +173,10 @@ impl<S, P, H> Operation<S, P, H> {
     where
         P: Classify<Res>,
     {
-        let verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
+        let mut verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
+        if let Err(error) = outcome {
+            verdict = proven(verdict, about(error), self.context.dependency());
+        }
         self.report(What::AttemptEnded { verdict });
         verdict
     }
@@ -349,7 +352,7 @@ impl<S, P, H> Operation<S, P, H> {
                 self.shared.protocol.mark(&mut answer, ending);
                 Ok(answer)
             }
-            Err(error) if is_refusal(&error) && verdict == Verdict::IGNORED => {
+            Err(error) if verdict == Verdict::IGNORED && self.is_refusal(&error) => {
                 if let Some(in_flight) = self.in_flight.take() {
                     in_flight.not_sent();
                 }
@@ -362,6 +365,12 @@ impl<S, P, H> Operation<S, P, H> {
                 Err(RetryError::new(self.context.dependency(), ending, last, error).into())
             }
         }
+    }
+
+    /// Tells whether something on our side refused to send to our dependency.
+    fn is_refusal(&self, error: &BoxError) -> bool {
+        Rejection::of(&**error).is_some_and(|rejection| !rejection.sent())
+            && about(error).may_be(self.context.dependency())
     }
 
     #[inline]
@@ -383,9 +392,11 @@ impl<S, P, H> Operation<S, P, H> {
     }
 }
 
-/// Tells whether something on our side refused to send.
-fn is_refusal(error: &BoxError) -> bool {
-    Rejection::of(&**error).is_some_and(|rejection| !rejection.sent())
+/// Finds out whose failure an error tells of.
+fn about(error: &BoxError) -> Dependency {
+    let failed = RetryError::of(&**error).map(RetryError::dependency);
+    let rejected = || Rejection::of(&**error).map(Rejection::dependency);
+    failed.or_else(rejected).unwrap_or_default()
 }
 
 impl<S, P, Req> fmt::Debug for RetryFuture<S, P, Req>

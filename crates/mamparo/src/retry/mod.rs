@@ -4,7 +4,8 @@
 //! holds; otherwise the caller gets the last real response or error, marked with its [`Ending`]:
 //!
 //! - the verdict allows it: proof that the request was never processed, or a request that is idempotent by its
-//!   method or its key. An unsafe request with an unknown outcome is not sent twice, and is marked *indeterminate*;
+//!   method or its key. An unsafe request with an unknown outcome is not sent twice, and is marked *indeterminate*.
+//!   What failed further in for a dependency of another name proves nothing, so name them;
 //! - no retry around this one owns the operation's resends ([`Nested`]), and the peer does not forbid it;
 //! - attempts are left: `max_attempts` counts the original;
 //! - the wait, which is never shorter than the server asked for, and another attempt fit before the deadline;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mamparo_core::{Kind, NotResent, Resend, Verdict};
+use mamparo_core::{Dependency, Kind, NotResent, Resend, Verdict};
 
 use super::config::{Nested, RetryPolicy};
 use crate::replay::Safety;
@@ -156,6 +156,15 @@ fn wait(
             hinted: false,
         }),
     }
+}
+
+/// Takes proof about another dependency for none: something between the retry and its own may have called that one
+/// after it.
+pub(super) fn proven(verdict: Verdict, about: Dependency, own: Dependency) -> Verdict {
+    if verdict.resend() == Resend::Always && !about.may_be(own) {
+        return Verdict::failure(Kind::Other, Resend::IfIdempotent);
+    }
+    verdict
 }
 
 /// Tells whether a request that failed for good may have taken effect, and was not safe to send again.

@@ -766,3 +766,32 @@ fn an_attempt_that_needs_no_time_is_refused_when_the_policy_is_built() {
     let error = policy().min_attempt_time(Duration::ZERO).build();
     assert_eq!(error.unwrap_err().setting(), "min_attempt_time");
 }
+
+/// A middleware between the retry and the dependency may call another one, before or after: that no connection was made
+/// there proves nothing here.
+#[tokio::test(start_paused = true)]
+async fn proof_of_another_dependency_is_no_reason_to_send_an_unsafe_request_again() {
+    let refused = || {
+        Step::error(TransportError::new(
+            Kind::Connect,
+            Resend::Always,
+            "refused",
+        ))
+    };
+    let ledger = retry()
+        .dependency("ledger")
+        .layer(peer([]).otherwise(refused));
+    let psp = statuses(&[200, 200, 200]);
+    let booked = tower::service_fn(|request: Wire| {
+        let (psp, ledger) = (psp.clone(), ledger.clone());
+        async move {
+            let answer = psp.oneshot(request).await?;
+            ledger.oneshot(self::request(Method::POST)).await?;
+            Ok::<_, BoxError>(answer)
+        }
+    });
+    let layer = retry().dependency("psp");
+    let error = layer.layer(booked).oneshot(request(Method::POST)).await;
+    let ending = RetryError::of(&*error.unwrap_err()).unwrap().ending();
+    assert_eq!((psp.started(), ending.is_indeterminate()), (1, true));
+}
