@@ -10,8 +10,8 @@ use std::time::Duration;
 use mamparo_core::budget::{Deposit, InFlight, Withdrawal};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::{
-    BoxError, CallContext, Cause, Class, Classify, Dependency, Event, Kind, NotResent, Rejection,
-    ResponseHead, Verdict, What,
+    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, Rejection, ResponseHead,
+    Verdict, What,
 };
 use pin_project::pin_project;
 use tokio::time::Sleep;
@@ -78,6 +78,8 @@ struct Operation<S, P, H> {
     allowance: Allowance,
     memory: Memory,
     last_response: Option<Box<ResponseHead>>,
+    /// As many as had been sent when the current attempt began.
+    sends_before: u32,
     in_flight: Option<InFlight>,
     _deposit: Deposit,
     shared: Arc<Shared<P>>,
@@ -94,10 +96,10 @@ where
         service: Option<S>,
         held: Option<P::Held>,
         context: CallContext,
-        plan: (Safety, Allowance),
+        plan: (Safety, Allowance, u32),
         shared: Arc<Shared<P>>,
     ) -> Self {
-        let (safety, allowance) = plan;
+        let (safety, allowance, sends_before) = plan;
         Self {
             state: State::Sending { future },
             operation: Operation {
@@ -108,6 +110,7 @@ where
                 allowance,
                 memory: Memory::default(),
                 last_response: None,
+                sends_before,
                 in_flight: None,
                 _deposit: shared.policy.budget().deposit(context.tenant()),
                 shared,
@@ -175,7 +178,8 @@ impl<S, P, H> Operation<S, P, H> {
     {
         let mut verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
         if let Err(error) = outcome {
-            verdict = proven(verdict, about(error), self.context.dependency());
+            let sends = self.context.sends().saturating_sub(self.sends_before);
+            verdict = proven(verdict, sends <= 1 && self.is_ours(error));
         }
         self.report(What::AttemptEnded { verdict });
         verdict
@@ -302,6 +306,7 @@ impl<S, P, H> Operation<S, P, H> {
         // Heard by the retries around this one, so it is said outside of its own context.
         CallContext::report_resend();
         self.in_flight = Some(withdrawal.spend());
+        self.sends_before = self.context.sends();
         Some(self.context.enter(|| service.call(wire)))
     }
 
@@ -369,8 +374,15 @@ impl<S, P, H> Operation<S, P, H> {
 
     /// Tells whether something on our side refused to send to our dependency.
     fn is_refusal(&self, error: &BoxError) -> bool {
-        Rejection::of(&**error).is_some_and(|rejection| !rejection.sent())
-            && about(error).may_be(self.context.dependency())
+        Rejection::of(&**error).is_some_and(|rejection| !rejection.sent()) && self.is_ours(error)
+    }
+
+    /// Tells whether an error is about our dependency, as far as it says.
+    fn is_ours(&self, error: &BoxError) -> bool {
+        let failed = RetryError::of(&**error).map(RetryError::dependency);
+        let rejected = || Rejection::of(&**error).map(Rejection::dependency);
+        let about = failed.or_else(rejected).unwrap_or_default();
+        about.may_be(self.context.dependency())
     }
 
     #[inline]
@@ -390,13 +402,6 @@ impl<S, P, H> Operation<S, P, H> {
     fn report(&self, what: What<'_>) {
         Event::report(self.shared.observer.as_ref(), &self.context, what);
     }
-}
-
-/// Finds out whose failure an error tells of.
-fn about(error: &BoxError) -> Dependency {
-    let failed = RetryError::of(&**error).map(RetryError::dependency);
-    let rejected = || Rejection::of(&**error).map(Rejection::dependency);
-    failed.or_else(rejected).unwrap_or_default()
 }
 
 impl<S, P, Req> fmt::Debug for RetryFuture<S, P, Req>

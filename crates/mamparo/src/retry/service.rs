@@ -56,6 +56,7 @@ where
         let (wire, held) = shared.protocol.split(request, keep);
         // The instance that was polled ready makes the first attempt; the clone waits for its own readiness.
         let service = held.is_some().then(|| self.inner.clone());
+        let sends_before = context.sends();
         let entered = context.entered();
         let future = self.inner.call(wire);
         drop(entered);
@@ -64,7 +65,7 @@ where
             service,
             held,
             context,
-            (safety, allowance),
+            (safety, allowance, sends_before),
             Arc::clone(shared),
         )
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mamparo_core::{Dependency, Kind, NotResent, Resend, Verdict};
+use mamparo_core::{Kind, NotResent, Resend, Verdict};
 
 use super::config::{Nested, RetryPolicy};
 use crate::replay::Safety;
@@ -158,10 +158,10 @@ fn wait(
     }
 }
 
-/// Takes proof about another dependency for none: something between the retry and its own may have called that one
-/// after it.
-pub(super) fn proven(verdict: Verdict, about: Dependency, own: Dependency) -> Verdict {
-    if verdict.resend() == Resend::Always && !about.may_be(own) {
+/// Takes proof that something was never processed for none where it is not about `all` that the attempt did: what stands
+/// between the retry and the transport may send more than once, or call another dependency after ours.
+pub(super) fn proven(verdict: Verdict, all: bool) -> Verdict {
+    if verdict.resend() == Resend::Always && !all {
         return Verdict::failure(Kind::Other, Resend::IfIdempotent);
     }
     verdict

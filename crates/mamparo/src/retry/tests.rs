@@ -795,3 +795,23 @@ async fn proof_of_another_dependency_is_no_reason_to_send_an_unsafe_request_agai
     let ending = RetryError::of(&*error.unwrap_err()).unwrap().ending();
     assert_eq!((psp.started(), ending.is_indeterminate()), (1, true));
 }
+
+/// A redirect that is followed between the retry and the transport: that its second hop was refused says nothing of its
+/// first, which may have been answered 303 because the request took effect.
+#[tokio::test(start_paused = true)]
+async fn proof_about_the_last_of_several_sends_is_none_about_the_first() {
+    let peer = peer([Step::answer(answer(200)), Step::answer(answer(200))]);
+    let followed = tower::service_fn(|request: Wire| {
+        let peer = peer.clone();
+        async move {
+            CallContext::count_send("catalog".into());
+            peer.oneshot(request).await?;
+            CallContext::count_send("catalog".into());
+            let refused = TransportError::new(Kind::Connect, Resend::Always, "refused");
+            Err::<Answer, BoxError>(refused.into())
+        }
+    });
+    let error = retry().layer(followed).oneshot(request(Method::POST)).await;
+    let ending = RetryError::of(&*error.unwrap_err()).unwrap().ending();
+    assert_eq!((peer.started(), ending.is_indeterminate()), (1, true));
+}
