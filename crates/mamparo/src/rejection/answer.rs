@@ -106,6 +106,7 @@ pub(super) fn hand_on<B>(policy: &RejectionPolicy, response: &mut Response<B>) {
 
 fn mark_exhausted<B>(policy: &RejectionPolicy, response: &mut Response<B>) {
     if let Some(name) = policy.exhausted() {
-        response.headers_mut().insert(name, EXHAUSTED);
+        // A response whose header map is full goes without.
+        let _full = response.headers_mut().try_insert(name, EXHAUSTED);
     }
 }

@@ -53,9 +53,10 @@ pub(super) fn tell(policy: &RejectionPolicy, error: &(dyn Error + 'static)) -> T
     }
 }
 
-/// Tells whether an operation ended because all of its attempts were spent.
+/// Tells whether an operation ended because all of its attempts were spent; one attempt alone leaves resends to the
+/// caller.
 pub(super) fn is_exhausted(ending: &Ending) -> bool {
-    ending.not_resent() == Some(NotResent::AttemptsExhausted)
+    ending.attempts() > 1 && ending.not_resent() == Some(NotResent::AttemptsExhausted)
 }
 
 const DEPENDENCY_FAILED: (StatusCode, u8, &str) = (

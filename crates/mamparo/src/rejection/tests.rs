@@ -223,6 +223,10 @@ async fn spent_attempts_are_told_so_that_the_caller_does_not_multiply_them() {
     let once = failed(NotResent::NotIdempotent);
     assert_eq!(told(once, request()).await, None);
     assert_eq!(told("a bug".into(), request()).await, None);
+    // Whose retry is off, or leaves resends to others, has not spent any: its caller is the one that may resend.
+    let ending = Ending::new(1, Some(exhausted), false);
+    let off = RetryError::new(Dependency::named("psp"), ending, None, "reset".into());
+    assert_eq!(told(off.into(), request()).await, None);
 
     let named = HeaderName::from_static("x-spent");
     for (setting, name) in [(Some(named), Some("x-spent")), (None, None)] {
