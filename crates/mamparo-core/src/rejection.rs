@@ -46,8 +46,6 @@ pub enum Reason {
     ConnectTimedOut,
     /// The response body made no progress within the idle timeout.
     BodyIdle,
-    /// The request can't be sent again: its body is too large, or still held by the attempt before.
-    NotReplayable,
     /// The caller's deadline could not be read, and the server is strict about it.
     MalformedDeadline,
 }
@@ -61,7 +59,6 @@ impl Reason {
             Self::AttemptTimedOut => "attempt_timed_out",
             Self::ConnectTimedOut => "connect_timed_out",
             Self::BodyIdle => "body_idle",
-            Self::NotReplayable => "not_replayable",
             Self::MalformedDeadline => "malformed_deadline",
         }
     }
@@ -72,7 +69,6 @@ impl Reason {
             Self::AttemptTimedOut => "attempt timed out",
             Self::ConnectTimedOut => "connect timed out",
             Self::BodyIdle => "response body stalled",
-            Self::NotReplayable => "request can't be sent again",
             Self::MalformedDeadline => "deadline header is malformed",
         }
     }

@@ -78,7 +78,6 @@ fn by_reason(policy: &RejectionPolicy, reason: Reason) -> (StatusCode, u8, &'sta
         }
         // Never sent: unlike the others, it is safe to ask again.
         Reason::ConnectTimedOut => (policy.timeout_status(), UNAVAILABLE, behind),
-        Reason::NotReplayable => DEPENDENCY_FAILED,
         // gRPC keeps INVALID_ARGUMENT to applications: no library may send it.
         Reason::MalformedDeadline => (
             StatusCode::BAD_REQUEST,

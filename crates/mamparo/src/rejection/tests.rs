@@ -71,7 +71,6 @@ async fn each_error_becomes_the_status_that_says_whose_fault_it_is() {
         (Reason::AttemptTimedOut, 504),
         (Reason::ConnectTimedOut, 504),
         (Reason::BodyIdle, 504),
-        (Reason::NotReplayable, 502),
         (Reason::MalformedDeadline, 400),
     ];
     for (reason, status) in of_reason {
@@ -170,7 +169,6 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
         Reason::AttemptTimedOut,
         Reason::ConnectTimedOut,
         Reason::BodyIdle,
-        Reason::NotReplayable,
         Reason::MalformedDeadline,
     ];
     errors.extend(reasons.map(rejection));
