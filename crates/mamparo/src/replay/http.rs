@@ -35,6 +35,11 @@ impl<B> fmt::Debug for HttpHeld<B> {
     }
 }
 
+/// An empty key is none: it tells no request from another.
+fn is_key(value: &HeaderValue) -> bool {
+    !matches!(value.as_bytes().trim_ascii(), b"" | b"\"\"")
+}
+
 impl<B> Replay<Request<B>> for Http
 where
     B: Body + Send + 'static,
@@ -81,15 +86,15 @@ where
     }
 
     fn safety(&self, request: &Request<B>) -> Safety {
-        let has = |name| request.headers().contains_key(name);
+        let headers = request.headers();
         let safety = if request.method().is_idempotent() {
             Safety::IDEMPOTENT
         } else {
             Safety::UNSAFE
         };
         safety
-            .with_key(has(self.key_header()))
-            .with_early_data(has(&EARLY_DATA))
+            .with_key(headers.get(self.key_header()).is_some_and(is_key))
+            .with_early_data(headers.contains_key(&EARLY_DATA))
     }
 
     fn number(&self, wire: &mut Self::Wire, attempt: u32) {

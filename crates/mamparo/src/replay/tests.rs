@@ -373,6 +373,17 @@ fn a_method_or_a_key_makes_a_request_safe_to_send_again() {
     assert!(!safety(Method::GET, Some("early-data")).allows(Resend::UnlessEarlyData));
 }
 
+/// IK-06, IK-07: no server can tell two requests with it from others.
+#[test]
+fn an_empty_key_makes_nothing_safe() {
+    for empty in ["", " ", "\"\""] {
+        let request = Request::post("/").header("idempotency-key", empty);
+        let request = request.body(ScriptedBody::empty()).unwrap();
+        let safety = Protocol::default().safety(&request);
+        assert!(!safety.is_idempotent(), "{empty:?}");
+    }
+}
+
 #[test]
 fn a_plain_request_is_copied_only_for_a_resend() {
     let plain = Plain::idempotent();
