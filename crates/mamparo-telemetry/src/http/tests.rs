@@ -1,10 +1,11 @@
-use http::header::{HOST, HeaderMap};
+use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
 use super::method::Known;
 use super::propagate::traceparent;
 use super::*;
+use crate::source::Started;
 
 fn redacted(url: &str) -> String {
     full_url(&url.parse().unwrap())
@@ -98,15 +99,36 @@ fn a_list_of_known_methods_replaces_the_standard_one() {
     assert_eq!(standard.find(&method("PURGE")), None);
 }
 
-#[test]
-fn a_traceparent_is_what_the_standard_says() {
-    let identity = SpanContext::new(
+fn identity() -> SpanContext {
+    SpanContext::new(
         TraceId::from(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c),
         SpanId::from(0x00f0_67aa_0ba9_02b7),
         TraceFlags::new(0xff),
         false,
         TraceState::NONE,
-    );
+    )
+}
+
+#[test]
+fn headers_that_take_no_more_carry_no_identity_and_no_stale_one() {
+    let mut headers = HeaderMap::new();
+    headers.insert("traceparent", "00-1-2-00".parse().unwrap());
+    let fill = |count: &u32| {
+        let name = HeaderName::try_from(format!("x-{count}")).unwrap();
+        headers.try_insert(name, HeaderValue::from(*count)).is_ok()
+    };
+    assert!((0..).take_while(fill).count() > 1_000);
+    let span = Started::Unsampled {
+        identity: identity(),
+        context: None,
+    };
+    Propagation::global().inject(false, &span, &mut headers);
+    assert_eq!(headers.get("traceparent"), None);
+}
+
+#[test]
+fn a_traceparent_is_what_the_standard_says() {
+    let identity = identity();
     let text = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-03";
     assert_eq!(traceparent(&identity), *text.as_bytes());
 }
