@@ -3,6 +3,7 @@
 //! docs/benchmarks.md says how it measures and how to read it.
 
 mod cases;
+mod loopback;
 mod report;
 
 use std::env;
@@ -23,9 +24,12 @@ fn main() -> Result<(), BoxError> {
         .configure_from_args();
     let mut table = Table::new();
     for group in &groups {
-        let timed = timing::time(&mut criterion, group)?;
+        let timed = timing::time(&mut criterion, group, 1)?;
         table.add(group, &timed)?;
     }
+    let loopback = loopback::group()?;
+    let timed = timing::time(&mut criterion, &loopback, loopback::LEAST)?;
+    table.add_timed(&loopback, &timed);
     criterion.final_summary();
     table.print();
     Ok(())

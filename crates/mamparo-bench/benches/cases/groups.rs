@@ -2,7 +2,7 @@
 
 use super::floor::Floor;
 use super::traffic::{at_once, copies, later, rich, small};
-use super::{Case, Group, ours, spans, tower_own, tower_resilience};
+use super::{Case, Group, ours, reqwest_retry, spans, tower_own, tower_resilience};
 
 /// Where the counts of `allocations` wait for the table of `speed`: group, case, allocations and bytes of a call.
 pub(crate) const COUNTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/mamparo-allocations.tsv");
@@ -14,6 +14,7 @@ pub(crate) fn groups() -> Vec<Group> {
         pending(),
         http(),
         http_with_headers(),
+        reqwest(),
         spans::attempts(),
     ]
 }
@@ -83,6 +84,17 @@ fn http_with_headers() -> Group {
                 Ok(copies(at_once()))
             }),
             Case::calls("our HTTP stack, 8 headers", rich, || ours::http(at_once())),
+        ],
+    }
+}
+
+/// What a retry around reqwest costs, beside the middlewares that carry it.
+fn reqwest() -> Group {
+    Group {
+        name: "reqwest-middleware",
+        cases: vec![
+            Case::calls("middlewares alone", || (), reqwest_retry::bare),
+            Case::calls("reqwest-retry", || (), reqwest_retry::retry),
         ],
     }
 }

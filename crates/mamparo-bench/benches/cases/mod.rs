@@ -7,6 +7,7 @@ mod case;
 mod floor;
 mod groups;
 mod ours;
+mod reqwest_retry;
 mod spans;
 mod tower_own;
 mod tower_resilience;

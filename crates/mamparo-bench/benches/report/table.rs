@@ -36,6 +36,13 @@ struct Exact {
     allocated: Option<Allocated>,
 }
 
+impl Exact {
+    const NONE: Self = Self {
+        instructions: None,
+        allocated: None,
+    };
+}
+
 impl Table {
     pub(crate) fn new() -> Self {
         let mut grid = Grid::new();
@@ -50,25 +57,42 @@ impl Table {
         }
     }
 
-    /// Adds the cases of a group that were timed.
+    /// Adds the cases of a group that were timed, with what is exact of them.
     pub(crate) fn add(&mut self, group: &Group, timed: &Timed) -> Result<(), BoxError> {
         if timed.iter().all(Vec::is_empty) {
             return Ok(());
         }
-        self.grid.add_row([format!("**{}**", group.name)]);
         let first = self.exact(&group.cases[0])?;
-        for (index, case) in group.cases.iter().enumerate() {
-            let turns = &timed[index];
-            if turns.is_empty() {
-                continue;
-            }
-            let row = match index {
-                0 => alone(case, first, turns),
-                _ => beside(case, self.exact(case)?, first, turns),
-            };
-            self.grid.add_row(row);
+        let mut exact = vec![first];
+        for (case, turns) in group.cases.iter().zip(timed).skip(1) {
+            exact.push(if turns.is_empty() {
+                Exact::NONE
+            } else {
+                self.exact(case)?
+            });
         }
+        self.add_rows(group, timed, &exact);
         Ok(())
+    }
+
+    /// Adds the cases of a group that were timed.
+    pub(crate) fn add_timed(&mut self, group: &Group, timed: &Timed) {
+        self.add_rows(group, timed, &vec![Exact::NONE; timed.len()]);
+    }
+
+    fn add_rows(&mut self, group: &Group, timed: &Timed, exact: &[Exact]) {
+        if timed.iter().all(Vec::is_empty) {
+            return;
+        }
+        self.grid.add_row([format!("**{}**", group.name)]);
+        for (index, case) in group.cases.iter().enumerate() {
+            let (turns, exact, first) = (&timed[index], exact[index], exact[0]);
+            match index {
+                _ if turns.is_empty() => continue,
+                0 => self.grid.add_row(alone(case, exact, turns)),
+                _ => self.grid.add_row(beside(case, exact, first, turns)),
+            };
+        }
     }
 
     fn exact(&mut self, case: &Case) -> Result<Exact, BoxError> {
@@ -134,8 +158,8 @@ fn beside(case: &Case, exact: Exact, first: Exact, turns: &[Turn]) -> Vec<String
             format!("{:+}", case.allocations - first.allocations)
         }),
         format!("{ns:+.0}"),
-        format!("{time:.2}"),
-        format!("{rate:.2}"),
+        format!("{time:.3}"),
+        format!("{rate:.3}"),
         case.future.to_string(),
         figure(exact.allocated, |heap| heap.in_flight.to_string()),
     ]

@@ -34,7 +34,13 @@ pub(crate) struct Took {
 pub(crate) type Timed = Vec<Vec<Turn>>;
 
 /// Times all cases of a group, as far as criterion's own arguments select them.
-pub(crate) fn time(criterion: &mut Criterion, group: &Group) -> Result<Timed, BoxError> {
+///
+/// `least` calls are done in a turn, even where criterion asks for fewer.
+pub(crate) fn time(
+    criterion: &mut Criterion,
+    group: &Group,
+    least: u64,
+) -> Result<Timed, BoxError> {
     let mut timed = Vec::new();
     let mut shown = criterion.benchmark_group(group.name);
     for case in &group.cases {
@@ -42,17 +48,18 @@ pub(crate) fn time(criterion: &mut Criterion, group: &Group) -> Result<Timed, Bo
         let turns = RefCell::new(Vec::new());
         shown.bench_function(case.name, |bencher| {
             bencher.iter_custom(|calls| {
-                let mut total = Duration::ZERO;
-                let mut left = calls;
-                while left > 0 {
-                    let calls = left.min(TURN);
-                    left -= calls;
-                    let (first, _) = took(&mut *first, calls);
-                    let (case, cpu) = took(&mut *work, calls);
-                    total += cpu;
-                    turns.borrow_mut().push(Turn { case, first });
+                let mut done = Duration::ZERO;
+                for calls in in_turns(calls, least) {
+                    let turn = turn(
+                        &mut *work,
+                        &mut *first,
+                        calls.max(least),
+                        turns.borrow().len(),
+                    );
+                    done += Duration::from_nanos((turn.case.cpu * calls as f64) as u64);
+                    turns.borrow_mut().push(turn);
                 }
-                total
+                done
             });
         });
         timed.push(turns.into_inner());
@@ -61,16 +68,37 @@ pub(crate) fn time(criterion: &mut Criterion, group: &Group) -> Result<Timed, Bo
     Ok(timed)
 }
 
-fn took(work: &mut dyn FnMut(u64), calls: u64) -> (Took, Duration) {
+/// Splits calls into turns.
+fn in_turns(calls: u64, least: u64) -> impl Iterator<Item = u64> {
+    let size = TURN.max(least);
+    let rest = calls % size;
+    (0..calls / size)
+        .map(move |_| size)
+        .chain((rest > 0).then_some(rest))
+}
+
+/// One turn; every other one begins with the first of the group.
+fn turn(work: &mut dyn FnMut(u64), first: &mut dyn FnMut(u64), calls: u64, number: usize) -> Turn {
+    if number.is_multiple_of(2) {
+        let first = took(first, calls);
+        let case = took(work, calls);
+        Turn { case, first }
+    } else {
+        let case = took(work, calls);
+        let first = took(first, calls);
+        Turn { case, first }
+    }
+}
+
+fn took(work: &mut dyn FnMut(u64), calls: u64) -> Took {
     let (wall, cpu) = (clock::now(), cpu::time());
     work(calls);
     let (cpu, wall) = (cpu::time() - cpu, wall.elapsed());
     let each = |time: Duration| time.as_nanos() as f64 / calls as f64;
-    let took = Took {
+    Took {
         cpu: each(cpu),
         wall: each(wall),
-    };
-    (took, cpu)
+    }
 }
 
 /// The middle of some values.
