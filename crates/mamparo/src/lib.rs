@@ -2,7 +2,7 @@
 //!
 //! Begin with [`stack`], the recommended layers in order, and with a client around which `client` puts them. To choose
 //! the layers yourself, put them into a `tower::ServiceBuilder`; the words that they share (rejections, budgets,
-//! verdicts) are in [`mamparo_core`].
+//! verdicts) are those of [`mamparo_core`], which stands here as [`core`].
 //!
 //! | a caller's layers, outermost first | |
 //! |---|---|
@@ -23,8 +23,8 @@
 //!
 //! # Errors
 //!
-//! Every layer's error is a [`BoxError`](mamparo_core::BoxError). [`RetryError::of`](mamparo_core::RetryError::of) finds
-//! how an operation ended in it, [`Rejection::of`](mamparo_core::Rejection::of) what we refused or cut ourselves. The text
+//! Every layer's error is a [`BoxError`]. [`RetryError::of`] finds
+//! how an operation ended in it, [`Rejection::of`] what we refused or cut ourselves. The text
 //! of an error says what happened to the operation; why its last attempt failed is in `source()`.
 
 pub mod attempt_timeout;
@@ -40,3 +40,9 @@ pub mod retry;
 pub mod server_deadline;
 pub mod stack;
 pub mod wire;
+
+pub use mamparo_core as core;
+pub use mamparo_core::{
+    Backoff, BoxError, Budget, CallContext, Ending, InvalidSetting, Observer, Rejection,
+    RetryError, carry, detach,
+};

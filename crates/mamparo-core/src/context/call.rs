@@ -144,10 +144,11 @@ impl CallContext {
         context
     }
 
-    /// A new operation inside this one: it keeps the deadline and the tenant, and counts anew.
+    /// A new operation inside this one: it ends when the attempt around it must, keeps the tenant, and counts anew.
     fn begin(self) -> Self {
+        let limits = [self.attempt_deadline(), self.attempt_cut()];
         Self {
-            deadline: self.deadline,
+            deadline: limits.into_iter().flatten().min(),
             tenant: self.tenant,
             upstream_attempt: self.upstream_attempt,
             operation: Some(OperationId(

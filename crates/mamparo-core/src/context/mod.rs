@@ -10,7 +10,7 @@
 //! others join. A layer begins a new, nested operation instead of joining when the current one
 //! has already passed a layer of its kind, or is for a dependency of another name: that is how an auth layer's
 //! token request, or a client call made inside a handler, is told apart from a resend. A nested operation
-//! inherits the deadline, and starts counting its attempts and sends anew.
+//! ends when the attempt around it must, and starts counting its attempts and sends anew.
 //!
 //! The context does not follow into a spawned task by itself: [`carry`] takes it along, [`detach`] leaves it
 //! behind. Nor does it follow into a worker: what stands inside of a `tower::buffer::Buffer` is called by the buffer's

@@ -168,3 +168,17 @@ fn the_resend_of_an_earlier_call_in_an_operation_is_not_inside_of_the_next() {
     let next = operation.enter(|| begin(LayerKind::Retry, "catalog"));
     assert!(!next.has_resent_inside());
 }
+
+#[test]
+fn a_nested_operation_ends_before_the_attempt_around_it() {
+    let now = clock::now();
+    let second = Duration::from_secs(1);
+    let mut outer = begin(LayerKind::Deadline, "catalog")
+        .with_deadline(Deadline::after(now, second))
+        .with_reserve(Duration::from_millis(50));
+    let reserved = Deadline::after(now, Duration::from_millis(950));
+    outer.enter(|| assert_eq!(begin(LayerKind::Retry, "auth").deadline(), Some(reserved)));
+    let mut attempt = outer.with_attempt_timeout(now, Duration::from_millis(300));
+    let cut = Deadline::after(now, Duration::from_millis(300));
+    attempt.enter(|| assert_eq!(begin(LayerKind::Retry, "auth").deadline(), Some(cut)));
+}
