@@ -97,7 +97,7 @@ impl Injector for Headers<'_> {
         let name = HeaderName::from_bytes(key.as_bytes());
         let value = HeaderValue::try_from(value).ok();
         if let (Ok(name), Some(value)) = (name, value.filter(|value| !value.is_empty())) {
-            set(self.0, name, value);
+            let _full = self.0.try_insert(name, value);
         }
     }
 }
@@ -110,17 +110,13 @@ fn write_w3c(identity: &SpanContext, headers: &mut HeaderMap) {
     if !state.is_empty()
         && let Ok(state) = HeaderValue::try_from(state)
     {
-        set(headers, TRACESTATE.clone(), state);
+        let _full = headers.try_insert(TRACESTATE.clone(), state);
     }
-    if let Ok(value) = HeaderValue::from_bytes(&traceparent(identity)) {
-        set(headers, TRACEPARENT, value);
-    }
-}
-
-/// Replaces a field. A full map takes no value, not even in place of another: then nothing stale is left.
-fn set(headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) {
-    if headers.try_insert(&name, value).is_err() {
-        headers.remove(name);
+    if let Ok(value) = HeaderValue::from_bytes(&traceparent(identity))
+        && headers.try_insert(TRACEPARENT, value).is_err()
+    {
+        // A full map takes no value, not even in place of another, which is stale.
+        headers.remove(TRACEPARENT);
     }
 }
 
