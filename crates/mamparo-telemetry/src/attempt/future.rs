@@ -18,11 +18,19 @@ use super::layer::Shared;
 #[must_use = "futures do nothing unless polled"]
 pub struct AttemptFuture<F, P> {
     #[pin]
-    pub(super) inner: F,
-    pub(super) attempt: Option<AttemptGuard>,
-    /// Current inside, where the span does not record and nothing else would say so.
-    pub(super) unsampled: Option<opentelemetry::Context>,
-    pub(super) shared: Arc<Shared<P>>,
+    inner: F,
+    attempt: Option<AttemptGuard>,
+    shared: Arc<Shared<P>>,
+}
+
+impl<F, P> AttemptFuture<F, P> {
+    pub(super) const fn new(inner: F, attempt: AttemptGuard, shared: Arc<Shared<P>>) -> Self {
+        Self {
+            inner,
+            attempt: Some(attempt),
+            shared,
+        }
+    }
 }
 
 impl<F, P, B, E> Future for AttemptFuture<F, P>
@@ -38,12 +46,11 @@ where
         let Some(attempt) = this.attempt else {
             return Poll::Pending; // not reached: the answer was given already
         };
-        let unsampled = this.unsampled.as_ref();
-        let answer = ready!(attempt.enter(unsampled, || this.inner.poll(cx))).map_err(Into::into);
+        let answer = ready!(attempt.enter(|| this.inner.poll(cx))).map_err(Into::into);
         let Some(mut attempt) = this.attempt.take() else {
             return Poll::Pending; // not reached, as above
         };
-        let head = if attempt.is_open() {
+        let head = if attempt.is_heard() {
             this.shared.classifier.head(answer.as_ref())
         } else {
             Head::last(Verdict::IGNORED) // nobody would hear of it

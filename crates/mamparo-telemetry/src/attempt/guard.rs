@@ -14,19 +14,18 @@ use super::send::{Answered, Sending, Sent};
 use crate::metrics::{Attributes, Instruments};
 use crate::outcome::Outcome;
 use crate::semconv::{ATTEMPT_VERDICT, DEPENDENCY};
-use crate::source::{Recorded, within};
+use crate::source::{Recorded, Started, within};
 
 /// Holds an attempt open until its answer is over; dropped before that, it was cut or cancelled.
 ///
-/// Where nobody would hear of the end, there is nothing in it.
+/// Where there is nothing to hold, there is nothing in it.
 pub struct AttemptGuard {
     // Boxed: it is moved into the future, out of it and into the body, mostly empty.
     open: Option<Box<Open>>,
 }
 
-/// An attempt whose end somebody waits for.
 struct Open {
-    span: Option<Recorded>,
+    span: Option<Started>,
     measure: Option<Measure>,
     dependency: Dependency,
     began: Instant,
@@ -42,11 +41,7 @@ struct Measure {
 }
 
 impl AttemptGuard {
-    /// Begins an attempt, and says what must be current inside although its span does not record.
-    pub(super) fn begin<P, A>(
-        shared: &Shared<P>,
-        request: &mut Request<A>,
-    ) -> (Self, Option<Context>) {
+    pub(super) fn begin<P, A>(shared: &Shared<P>, request: &mut Request<A>) -> Self {
         // Counted whether or not anybody listens: what is further out relies on it.
         let resend_count = CallContext::count_send(shared.dependency);
         let now = clock::now();
@@ -62,15 +57,12 @@ impl AttemptGuard {
                 instruments: Arc::clone(instruments),
                 sent: sending.sent(),
             });
-        let (span, unsampled) = match span {
-            Some(span) => {
-                shared.propagation.inject(ask, &span, request.headers_mut());
-                span.split()
-            }
-            None => (None, None),
-        };
+        if let Some(span) = &span {
+            shared.propagation.inject(ask, span, request.headers_mut());
+        }
+        let span = span.filter(Started::lasts);
         if span.is_none() && measure.is_none() {
-            return (Self { open: None }, unsampled);
+            return Self { open: None };
         }
         let context = CallContext::current();
         let cuts = [context.attempt_cut(), context.deadline()];
@@ -82,20 +74,19 @@ impl AttemptGuard {
             cut: cuts.into_iter().flatten().min(),
             answered: None,
         });
-        (Self { open: Some(open) }, unsampled)
+        Self { open: Some(open) }
     }
 
-    /// Makes the attempt's span current while `f` runs, or `unsampled` where there is none.
+    /// Makes the attempt's span current while `f` runs.
     #[inline]
-    pub(super) fn enter<R>(&self, unsampled: Option<&Context>, f: impl FnOnce() -> R) -> R {
+    pub(super) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         let span = self.open.as_ref().and_then(|open| open.span.as_ref());
-        let recorded = span.map(Recorded::context);
-        within(recorded.or(unsampled), f)
+        within(span.and_then(Started::context), f)
     }
 
     /// Tells whether anybody would hear of the end.
-    pub(super) const fn is_open(&self) -> bool {
-        self.open.is_some()
+    pub(super) fn is_heard(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_heard())
     }
 
     pub(super) fn answered(&mut self, status: StatusCode, version: Version) {
@@ -112,9 +103,20 @@ impl AttemptGuard {
 }
 
 impl Open {
+    fn recorded(&self) -> Option<&Recorded> {
+        self.span.as_ref().and_then(Started::recorded)
+    }
+
+    fn is_heard(&self) -> bool {
+        self.recorded().is_some() || self.measure.is_some()
+    }
+
     fn end(self, outcome: &Outcome) {
+        if !self.is_heard() {
+            return;
+        }
         let elapsed = clock::now().saturating_duration_since(self.began);
-        if let Some(span) = &self.span {
+        if let Some(span) = self.recorded() {
             let attributes = Answered::attributes(self.answered);
             span.end(elapsed, attributes, outcome.error.clone());
         }
@@ -154,7 +156,7 @@ impl Drop for AttemptGuard {
 impl fmt::Debug for AttemptGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AttemptGuard")
-            .field("open", &self.is_open())
+            .field("open", &self.open.is_some())
             .finish_non_exhaustive()
     }
 }

@@ -38,14 +38,9 @@ where
     }
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
-        let (attempt, unsampled) = AttemptGuard::begin(&self.shared, &mut request);
-        let inner = attempt.enter(unsampled.as_ref(), || self.inner.call(request));
-        AttemptFuture {
-            inner,
-            attempt: Some(attempt),
-            unsampled,
-            shared: Arc::clone(&self.shared),
-        }
+        let attempt = AttemptGuard::begin(&self.shared, &mut request);
+        let inner = attempt.enter(|| self.inner.call(request));
+        AttemptFuture::new(inner, attempt, Arc::clone(&self.shared))
     }
 }
 

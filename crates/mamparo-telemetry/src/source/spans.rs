@@ -196,27 +196,20 @@ impl Started {
         }
     }
 
+    /// Tells whether anything of it must be kept until its end.
+    pub(crate) const fn lasts(&self) -> bool {
+        !matches!(self, Self::Unsampled { context: None, .. })
+    }
+
     pub(crate) fn recorded(&self) -> Option<&Recorded> {
         match self {
             Self::Recording(recorded) => Some(recorded),
             Self::Unsampled { .. } => None,
         }
     }
-
-    /// Takes apart what records, and what must be current inside although nothing does.
-    pub(crate) fn split(self) -> (Option<Recorded>, Option<Context>) {
-        match self {
-            Self::Recording(recorded) => (Some(recorded), None),
-            Self::Unsampled { context, .. } => (None, context),
-        }
-    }
 }
 
 impl Recorded {
-    pub(crate) const fn context(&self) -> &Context {
-        &self.context
-    }
-
     /// Ends the span, as long after its start as was measured on the monotonic clock.
     pub(crate) fn end(
         &self,
