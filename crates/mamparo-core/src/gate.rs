@@ -62,8 +62,10 @@ impl<S> Gate<S> {
         // The instance that was polled keeps its place in the inner service's queue; the clone stays here.
         let clone = self.service.clone();
         GateFuture::Waiting {
-            service: mem::replace(&mut self.service, clone),
-            request: Some(request),
+            call: Box::new(Waiting {
+                service: mem::replace(&mut self.service, clone),
+                request: Some(request),
+            }),
         }
     }
 }
@@ -83,6 +85,20 @@ impl<S: fmt::Debug> fmt::Debug for Gate<S> {
     }
 }
 
+/// A call whose inner service is not ready yet.
+pub struct Waiting<S, Req> {
+    /// The instance whose readiness is waited for.
+    service: S,
+    /// Until it is called.
+    request: Option<Req>,
+}
+
+impl<S, Req> fmt::Debug for Waiting<S, Req> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").finish_non_exhaustive()
+    }
+}
+
 /// The future of a call through a [`Gate`].
 #[pin_project(project = State)]
 #[must_use = "futures do nothing unless polled"]
@@ -93,10 +109,8 @@ impl<S: fmt::Debug> fmt::Debug for Gate<S> {
 pub enum GateFuture<S: Service<Req>, Req> {
     /// The inner service is not ready yet.
     Waiting {
-        /// The instance whose readiness is waited for.
-        service: S,
-        /// The request, until it is called.
-        request: Option<Req>,
+        /// What is waited with. Boxed, because it is large and rare, and a future is moved before it is polled.
+        call: Box<Waiting<S, Req>>,
     },
     /// The inner service has been called.
     Called {
@@ -126,12 +140,12 @@ impl<S: Service<Req>, Req> Future for GateFuture<S, Req> {
             match self.as_mut().project() {
                 State::Called { future } => return future.poll(cx),
                 State::None => return Poll::Pending,
-                State::Waiting { service, request } => {
-                    ready!(service.poll_ready(cx))?;
-                    let Some(request) = request.take() else {
+                State::Waiting { call } => {
+                    ready!(call.service.poll_ready(cx))?;
+                    let Some(request) = call.request.take() else {
                         return Poll::Pending; // not reached: the state changes as the request is taken
                     };
-                    let future = service.call(request);
+                    let future = call.service.call(request);
                     self.set(Self::Called { future });
                 }
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ::http::{Request, Response};
@@ -55,13 +56,16 @@ where
 
 /// Sends requests through hyper-util's client, and says what its errors prove.
 pub struct HyperTransport<C, B> {
-    client: Client<C, B>,
+    /// Shared, because a client is large, and a retry keeps a clone of its inner service for every operation.
+    client: Arc<Client<C, B>>,
 }
 
 impl<C, B> HyperTransport<C, B> {
     /// Stands on a client.
-    pub const fn new(client: Client<C, B>) -> Self {
-        Self { client }
+    pub fn new(client: Client<C, B>) -> Self {
+        Self {
+            client: Arc::new(client),
+        }
     }
 }
 
@@ -112,9 +116,11 @@ impl fmt::Debug for HyperFuture {
     }
 }
 
-impl<C: Clone, B> Clone for HyperTransport<C, B> {
+impl<C, B> Clone for HyperTransport<C, B> {
     fn clone(&self) -> Self {
-        Self::new(self.client.clone())
+        Self {
+            client: Arc::clone(&self.client),
+        }
     }
 }
 
