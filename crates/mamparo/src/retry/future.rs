@@ -46,14 +46,16 @@ enum State<F, W> {
     Waiting {
         #[pin]
         sleep: Sleep,
-        next: Option<Next<W>>,
+        next: Option<Box<Next<W>>>,
     },
     Readying {
-        next: Option<Next<W>>,
+        next: Option<Box<Next<W>>>,
     },
 }
 
 /// The resend to come, the token that pays for it, and the failure that led to it.
+///
+/// Boxed, because it is large and rare, and a future is moved before it is polled.
 struct Next<W> {
     wire: W,
     withdrawal: Withdrawal,
@@ -65,7 +67,7 @@ enum Ended<Res, W> {
     /// The caller gets it.
     Operation(Result<Res, BoxError>),
     /// A resend is due after a wait.
-    Attempt { wait: Duration, next: Next<W> },
+    Attempt { wait: Duration, next: Box<Next<W>> },
 }
 
 /// What an operation keeps over all of its attempts.
@@ -206,7 +208,7 @@ impl<S, P, H> Operation<S, P, H> {
                 }
                 Ended::Attempt {
                     wait: wait.duration,
-                    next,
+                    next: Box::new(next),
                 }
             }
             Err(reason) => {
@@ -295,13 +297,13 @@ impl<S, P, H> Operation<S, P, H> {
             .map_err(Into::into)
     }
 
-    fn resend<W>(&mut self, next: Option<Next<W>>) -> Option<S::Future>
+    fn resend<W>(&mut self, next: Option<Box<Next<W>>>) -> Option<S::Future>
     where
         S: Service<W>,
     {
         let Next {
             wire, withdrawal, ..
-        } = next?;
+        } = *next?;
         let service = self.service.as_mut()?;
         // Heard by the retries around this one, so it is said outside of its own context.
         CallContext::report_resend();
@@ -312,7 +314,7 @@ impl<S, P, H> Operation<S, P, H> {
 
     /// The inner service failed before the resend could be made: the attempt was not sent.
     #[cold]
-    fn not_ready<W>(&mut self, error: BoxError, next: Option<Next<W>>) -> BoxError {
+    fn not_ready<W>(&mut self, error: BoxError, next: Option<Box<Next<W>>>) -> BoxError {
         let verdict = next.map_or(Verdict::IGNORED, |next| next.failed);
         let attempts = self.context.attempt() - 1;
         self.report_end(verdict, attempts);
