@@ -28,9 +28,6 @@ use crate::cases::{Case, Group};
 
 const CONNECTIONS: u64 = 64;
 
-/// Requests of one turn, at the least: 30 on each connection.
-pub(crate) const LEAST: u64 = CONNECTIONS * 30;
-
 type Body = Full<Bytes>;
 
 /// The bare client, the same again (which shows the noise), and our stack around it.

@@ -14,7 +14,8 @@ use mamparo_core::BoxError;
 use report::{Table, callgrind, timing};
 
 fn main() -> Result<(), BoxError> {
-    let groups = groups();
+    let mut groups = groups();
+    groups.push(loopback::group()?);
     if let Some(run) = callgrind::Run::asked(env::args()) {
         return run.work(&groups);
     }
@@ -24,12 +25,9 @@ fn main() -> Result<(), BoxError> {
         .configure_from_args();
     let mut table = Table::new();
     for group in &groups {
-        let timed = timing::time(&mut criterion, group, 1)?;
+        let timed = timing::time(&mut criterion, group)?;
         table.add(group, &timed)?;
     }
-    let loopback = loopback::group()?;
-    let timed = timing::time(&mut criterion, &loopback, loopback::LEAST)?;
-    table.add_timed(&loopback, &timed);
     criterion.final_summary();
     table.print();
     Ok(())

@@ -36,13 +36,6 @@ struct Exact {
     allocated: Option<Allocated>,
 }
 
-impl Exact {
-    const NONE: Self = Self {
-        instructions: None,
-        allocated: None,
-    };
-}
-
 impl Table {
     pub(crate) fn new() -> Self {
         let mut grid = Grid::new();
@@ -57,42 +50,23 @@ impl Table {
         }
     }
 
-    /// Adds the cases of a group that were timed, with what is exact of them.
+    /// Adds the cases of a group that were timed.
     pub(crate) fn add(&mut self, group: &Group, timed: &Timed) -> Result<(), BoxError> {
         if timed.iter().all(Vec::is_empty) {
             return Ok(());
         }
-        let first = self.exact(&group.cases[0])?;
-        let mut exact = vec![first];
-        for (case, turns) in group.cases.iter().zip(timed).skip(1) {
-            exact.push(if turns.is_empty() {
-                Exact::NONE
-            } else {
-                self.exact(case)?
-            });
-        }
-        self.add_rows(group, timed, &exact);
-        Ok(())
-    }
-
-    /// Adds the cases of a group that were timed.
-    pub(crate) fn add_timed(&mut self, group: &Group, timed: &Timed) {
-        self.add_rows(group, timed, &vec![Exact::NONE; timed.len()]);
-    }
-
-    fn add_rows(&mut self, group: &Group, timed: &Timed, exact: &[Exact]) {
-        if timed.iter().all(Vec::is_empty) {
-            return;
-        }
         self.grid.add_row([format!("**{}**", group.name)]);
+        let first = self.exact(&group.cases[0])?;
         for (index, case) in group.cases.iter().enumerate() {
-            let (turns, exact, first) = (&timed[index], exact[index], exact[0]);
-            match index {
+            let turns = &timed[index];
+            let row = match index {
                 _ if turns.is_empty() => continue,
-                0 => self.grid.add_row(alone(case, exact, turns)),
-                _ => self.grid.add_row(beside(case, exact, first, turns)),
+                0 => alone(case, first, turns),
+                _ => beside(case, self.exact(case)?, first, turns),
             };
+            self.grid.add_row(row);
         }
+        Ok(())
     }
 
     fn exact(&mut self, case: &Case) -> Result<Exact, BoxError> {
@@ -100,15 +74,14 @@ impl Table {
         if instructions.is_none() {
             self.note("No instructions: valgrind is not installed.");
         }
-        let allocated = self.allocated.get(case.name).copied();
-        if allocated.is_none() {
+        if self.allocated.is_empty() {
             self.note(
                 "No allocations: run all of `cargo bench -p mamparo-bench`, not `speed` alone.",
             );
         }
         Ok(Exact {
             instructions,
-            allocated,
+            allocated: self.allocated.get(case.name).copied(),
         })
     }
 

@@ -13,7 +13,7 @@ use crate::cases::Group;
 pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
 pub(crate) const MEASUREMENT: Duration = Duration::from_secs(2);
 
-/// Calls between two looks at the clock.
+/// Calls between two looks at the clock, even where criterion asks for fewer: a short turn would measure its own start.
 const TURN: u64 = 2_000;
 
 /// A case in one turn, beside the first of its group.
@@ -34,13 +34,7 @@ pub(crate) struct Took {
 pub(crate) type Timed = Vec<Vec<Turn>>;
 
 /// Times all cases of a group, as far as criterion's own arguments select them.
-///
-/// `least` calls are done in a turn, even where criterion asks for fewer.
-pub(crate) fn time(
-    criterion: &mut Criterion,
-    group: &Group,
-    least: u64,
-) -> Result<Timed, BoxError> {
+pub(crate) fn time(criterion: &mut Criterion, group: &Group) -> Result<Timed, BoxError> {
     let mut timed = Vec::new();
     let mut shown = criterion.benchmark_group(group.name);
     for case in &group.cases {
@@ -48,18 +42,15 @@ pub(crate) fn time(
         let turns = RefCell::new(Vec::new());
         shown.bench_function(case.name, |bencher| {
             bencher.iter_custom(|calls| {
-                let mut done = Duration::ZERO;
-                for calls in in_turns(calls, least) {
-                    let turn = turn(
-                        &mut *work,
-                        &mut *first,
-                        calls.max(least),
-                        turns.borrow().len(),
-                    );
-                    done += Duration::from_nanos((turn.case.cpu * calls as f64) as u64);
-                    turns.borrow_mut().push(turn);
+                let mut turns = turns.borrow_mut();
+                let before = turns.len();
+                for _ in 0..(calls / TURN).max(1) {
+                    let turn = turn(&mut *work, &mut *first, turns.len());
+                    turns.push(turn);
                 }
-                done
+                let new = &turns[before..];
+                let each = new.iter().map(|turn| turn.case.cpu).sum::<f64>() / new.len() as f64;
+                Duration::from_nanos((each * calls as f64) as u64)
             });
         });
         timed.push(turns.into_inner());
@@ -68,33 +59,24 @@ pub(crate) fn time(
     Ok(timed)
 }
 
-/// Splits calls into turns.
-fn in_turns(calls: u64, least: u64) -> impl Iterator<Item = u64> {
-    let size = TURN.max(least);
-    let rest = calls % size;
-    (0..calls / size)
-        .map(move |_| size)
-        .chain((rest > 0).then_some(rest))
-}
-
 /// One turn; every other one begins with the first of the group.
-fn turn(work: &mut dyn FnMut(u64), first: &mut dyn FnMut(u64), calls: u64, number: usize) -> Turn {
+fn turn(work: &mut dyn FnMut(u64), first: &mut dyn FnMut(u64), number: usize) -> Turn {
     if number.is_multiple_of(2) {
-        let first = took(first, calls);
-        let case = took(work, calls);
+        let first = took(first);
+        let case = took(work);
         Turn { case, first }
     } else {
-        let case = took(work, calls);
-        let first = took(first, calls);
+        let case = took(work);
+        let first = took(first);
         Turn { case, first }
     }
 }
 
-fn took(work: &mut dyn FnMut(u64), calls: u64) -> Took {
+fn took(work: &mut dyn FnMut(u64)) -> Took {
     let (wall, cpu) = (clock::now(), cpu::time());
-    work(calls);
+    work(TURN);
     let (cpu, wall) = (cpu::time() - cpu, wall.elapsed());
-    let each = |time: Duration| time.as_nanos() as f64 / calls as f64;
+    let each = |time: Duration| time.as_nanos() as f64 / TURN as f64;
     Took {
         cpu: each(cpu),
         wall: each(wall),
