@@ -361,22 +361,41 @@ impl CallContext {
         self
     }
 
+    /// Ends the call at `deadline`, in place, and keeps `reserve` back from it.
+    #[inline]
+    pub const fn set_deadline(&mut self, deadline: Deadline, reserve: Duration) {
+        self.deadline = Some(deadline);
+        self.reserve = Nanos::of(reserve);
+    }
+
     /// Notes when the operation began, unless that is known.
     #[must_use]
     #[inline]
     pub fn started_at(mut self, now: Instant) -> Self {
-        self.started = self.started.or(Some(now));
+        self.set_started(now);
         self
+    }
+
+    /// Notes when the operation began, in place, unless that is known.
+    #[inline]
+    pub fn set_started(&mut self, now: Instant) {
+        self.started = self.started.or(Some(now));
     }
 
     /// Numbers the attempt, out of `max`, and says what led to it.
     #[must_use]
     #[inline]
     pub const fn with_attempt(mut self, attempt: u32, max: u32, cause: Cause) -> Self {
+        self.set_attempt(attempt, max, cause);
+        self
+    }
+
+    /// Numbers the attempt in place, see [`Self::with_attempt`].
+    #[inline]
+    pub const fn set_attempt(&mut self, attempt: u32, max: u32, cause: Cause) {
         self.attempt = attempt;
         self.max_attempts = max;
         self.cause = cause;
-        self
     }
 
     /// Notes how long the attempt that begins `now` may take until its head is there.

@@ -48,7 +48,8 @@ where
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = clock::now();
-        let (mut context, remaining) = self.shared.context(&mut request, now);
+        let mut context = CallContext::join(LayerKind::Deadline, self.shared.dependency);
+        let remaining = self.shared.bound(&mut context, &mut request, now);
         let inner = if remaining == Some(Duration::ZERO) {
             GateFuture::None
         } else {
@@ -60,28 +61,38 @@ where
 }
 
 impl<W> Shared<W> {
-    /// The operation's context, and how long the operation may take: the smallest of all limits.
+    /// Bounds the operation by the smallest of all limits, and returns how long it may take.
     #[inline]
-    fn context<Req>(&self, request: &mut Req, now: Instant) -> (CallContext, Option<Duration>)
+    fn bound<Req>(
+        &self,
+        context: &mut CallContext,
+        request: &mut Req,
+        now: Instant,
+    ) -> Option<Duration>
     where
         W: CarriesDeadline<Req>,
     {
-        let mut context = CallContext::join(LayerKind::Deadline, self.dependency).started_at(now);
+        context.set_started(now);
         let inherited = context.deadline().map(|deadline| deadline.remaining(now));
         let read = self.wire.take(request);
         let carried = read.remaining().and_then(Remaining::duration);
-        let limits = [inherited, self.policy.limit(), carried];
-        let remaining = limits.into_iter().flatten().min();
+        let remaining = smaller(smaller(self.policy.limit(), inherited), carried);
         if let Some(remaining) = remaining {
-            context = context
-                .with_deadline(Deadline::after(now, remaining))
-                .with_reserve(self.policy.reserve_of(remaining));
+            let reserve = self.policy.reserve_of(remaining);
+            context.set_deadline(Deadline::after(now, remaining), reserve);
         }
         if let Some(header) = read.malformed() {
             let what = What::MalformedDeadline { header };
-            Event::report(self.observer.as_ref(), &context, what);
+            Event::report(self.observer.as_ref(), context, what);
         }
-        (context, remaining)
+        remaining
+    }
+}
+
+fn smaller(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -272,9 +272,8 @@ impl<S, P, H> Operation<S, P, H> {
             hinted: wait.hinted,
             remaining: self.context.attempt_remaining(now),
         });
-        self.context = self
-            .context
-            .with_attempt(next, self.allowance.attempts, Cause::Retry);
+        self.context
+            .set_attempt(next, self.allowance.attempts, Cause::Retry);
     }
 
     /// Ready when the resend can be sent; an error is that it can't any more.

@@ -42,11 +42,11 @@ where
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
         let shared = &self.shared;
-        let context = CallContext::join(LayerKind::Retry, shared.dependency);
+        let mut context = CallContext::join(LayerKind::Retry, shared.dependency);
         let allowance = allowance(&shared.policy, context.is_inside_retry());
-        let mut context = context.with_attempt(1, allowance.attempts, Cause::Original);
+        context.set_attempt(1, allowance.attempts, Cause::Original);
         if shared.observer.is_some() {
-            context = context.started_at(mamparo_core::clock::now());
+            context.set_started(mamparo_core::clock::now());
         }
         if context.is_inside_retry() || context.upstream_attempt() > 1 {
             shared.report_nested(&context);
