@@ -9,9 +9,13 @@ impl<Req: Clone> Replay<Req> for Plain {
     type Wire = Req;
     type Held = Req;
 
+    #[inline(always)]
     fn split(&self, request: Req, keep: Option<usize>) -> (Req, Option<Req>) {
         match keep {
-            Some(_) => (request.clone(), Some(request)),
+            Some(_) => {
+                let held = request.clone();
+                (request, Some(held))
+            }
             None => (request, None),
         }
     }
@@ -43,6 +47,7 @@ where
     type Wire = C::Wire;
     type Held = C::Held;
 
+    #[inline(always)]
     fn split(&self, request: Req, keep: Option<usize>) -> (C::Wire, Option<C::Held>) {
         self.inner().split(request, keep)
     }
