@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use mamparo_core::clock;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{
-    AttemptLimit, BoxError, CallContext, Deadline, Event, Observer, Rejection, What,
-};
+use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, What};
 use pin_project::pin_project;
 use tokio::task::coop;
 use tokio::time::Sleep;
@@ -22,6 +20,9 @@ use crate::wire::{BodyLimits, BoundsAnswer};
 const LATE: Duration = Duration::from_millis(5);
 
 /// A call that runs in a scope of its own, and is dropped at an instant.
+///
+/// A layer's future is this and nothing else: what it needs besides is in the scope, since each struct around a future
+/// copies the future once more.
 #[pin_project]
 pub(crate) struct Bounded<S: Service<Req>, Req, C> {
     #[pin]
@@ -32,23 +33,23 @@ pub(crate) struct Bounded<S: Service<Req>, Req, C> {
     scope: C,
 }
 
-/// What is current while a call runs: a context, or the limit of an attempt in the context that is there.
+/// What is current while a call runs, and what its end needs.
 pub(crate) trait Scope {
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R;
 }
 
-impl Scope for CallContext {
-    #[inline]
-    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        Self::enter(self, f)
-    }
-}
+/// The scope of a whole operation.
+pub(crate) trait Operation: Scope {
+    type Wire;
 
-impl Scope for AttemptLimit {
-    #[inline]
-    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        Self::enter(self, f)
-    }
+    fn context(&self) -> &CallContext;
+
+    fn wire(&self) -> &Self::Wire;
+
+    fn observer(&self) -> Option<&Arc<dyn Observer>>;
+
+    /// Rejects the operation: it was cut at that deadline, or refused at none.
+    fn rejection(&self, cut_at: Option<Deadline>) -> Rejection;
 }
 
 /// Why a bounded call has no answer.
@@ -115,31 +116,27 @@ impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
     }
 }
 
-impl<S: Service<Req>, Req> Bounded<S, Req, CallContext> {
+impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
     /// Polls an operation until its deadline, which bounds its answer's stream too.
-    ///
-    /// `rejection` is asked for the operation that was cut at that deadline, or refused at none.
     #[inline]
     pub(crate) fn poll_operation<W>(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        wire: &W,
-        observer: Option<&Arc<dyn Observer>>,
-        rejection: impl FnOnce(&CallContext, Option<Deadline>) -> Rejection,
     ) -> Poll<Result<W::Bounded, BoxError>>
     where
         S::Error: Into<BoxError>,
+        C: Operation<Wire = W>,
         W: BoundsAnswer<S::Response>,
     {
-        let deadline = self.scope.deadline();
+        let deadline = self.scope.context().deadline();
         let result = ready!(self.as_mut().poll(deadline, cx));
-        let context = &self.scope;
+        let (context, observer) = (self.scope.context(), self.scope.observer());
         if !matches!(result, Err(Over::Refused)) {
             report_late(context, observer);
         }
         let cut_at = match result {
             Ok(answer) => {
-                return Poll::Ready(Ok(wire.bound(answer, || {
+                return Poll::Ready(Ok(self.scope.wire().bound(answer, || {
                     BodyLimits::default()
                         .within(*context)
                         .until(deadline)
@@ -150,7 +147,7 @@ impl<S: Service<Req>, Req> Bounded<S, Req, CallContext> {
             Err(Over::Cut { sent }) => deadline.filter(|_| sent),
             Err(Over::Refused) => None,
         };
-        let rejection = rejection(context, cut_at);
+        let rejection = self.scope.rejection(cut_at);
         Poll::Ready(Err(reject(rejection, context, observer)))
     }
 }

@@ -14,16 +14,18 @@ use tower_service::Service;
 use super::error::reached;
 use super::layer::Shared;
 use super::state::Limit;
-use crate::bound::{self, Bounded, Over};
+use crate::bound::{self, Bounded, Over, Scope};
 use crate::wire::{BodyLimits, BoundsAnswer};
 
 /// The future of an attempt that ends at its limit.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req> {
-    #[pin]
-    call: Bounded<S, Req, AttemptLimit>,
+pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, Begun<W>>);
+
+/// An attempt that has begun.
+struct Begun<W> {
     limit: Limit,
+    current: AttemptLimit,
     shared: Arc<Shared<W>>,
 }
 
@@ -33,14 +35,22 @@ impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
     pub(super) const fn new(
         inner: GateFuture<S, Req>,
         limit: Limit,
-        scope: AttemptLimit,
+        current: AttemptLimit,
         shared: Arc<Shared<W>>,
     ) -> Self {
-        Self {
-            call: Bounded::new(inner, scope),
+        let begun = Begun {
             limit,
+            current,
             shared,
-        }
+        };
+        Self(Bounded::new(inner, begun))
+    }
+}
+
+impl<W> Scope for Begun<W> {
+    #[inline]
+    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.current.enter(f)
     }
 }
 
@@ -54,16 +64,17 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let cut = this.call.scope().cut();
-        let result = ready!(this.call.as_mut().poll(cut, cx));
+        let mut call = self.project().0;
+        let cut = call.scope().current.cut();
+        let result = ready!(call.as_mut().poll(cut, cx));
+        let Begun { limit, shared, .. } = call.scope();
         let sent = match result {
-            Ok(answer) => return Poll::Ready(Ok(this.shared.bound(answer))),
+            Ok(answer) => return Poll::Ready(Ok(shared.bound(answer))),
             Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
             Err(Over::Cut { sent }) => sent,
             Err(Over::Refused) => false,
         };
-        Poll::Ready(Err(this.shared.reject(*this.limit, sent)))
+        Poll::Ready(Err(shared.reject(*limit, sent)))
     }
 }
 
@@ -95,7 +106,7 @@ impl<W> Shared<W> {
 impl<S: Service<Req>, W, Req> fmt::Debug for AttemptTimeoutFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AttemptTimeoutFuture")
-            .field("limit", &self.limit)
+            .field("limit", &self.0.scope().limit)
             .finish_non_exhaustive()
     }
 }

@@ -8,38 +8,71 @@ use std::task::{Context, Poll};
 
 use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext};
+use mamparo_core::{BoxError, CallContext, Deadline, Observer, Rejection};
 use pin_project::pin_project;
 use tower_service::Service;
 
 use super::error::{cut, refused};
 use super::layer::Shared;
-use crate::bound::Bounded;
+use crate::bound::{Bounded, Operation, Scope};
 use crate::wire::BoundsAnswer;
 
 /// The future of an operation that ends at its deadline.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct DeadlineFuture<S: Service<Req>, W, Req> {
-    #[pin]
-    call: Bounded<S, Req, CallContext>,
-    called: Instant,
+pub struct DeadlineFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, Called<W>>);
+
+/// An operation that was called.
+struct Called<W> {
+    context: CallContext,
+    at: Instant,
     shared: Arc<Shared<W>>,
 }
 
 impl<S: Service<Req>, W, Req> DeadlineFuture<S, W, Req> {
-    /// Runs a call that was made at `called`.
+    /// Runs a call that was made at that instant.
     #[inline]
     pub(super) const fn new(
         inner: GateFuture<S, Req>,
         context: CallContext,
-        called: Instant,
+        at: Instant,
         shared: Arc<Shared<W>>,
     ) -> Self {
-        Self {
-            call: Bounded::new(inner, context),
-            called,
+        let called = Called {
+            context,
+            at,
             shared,
+        };
+        Self(Bounded::new(inner, called))
+    }
+}
+
+impl<W> Scope for Called<W> {
+    #[inline]
+    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.context.enter(f)
+    }
+}
+
+impl<W> Operation for Called<W> {
+    type Wire = W;
+
+    fn context(&self) -> &CallContext {
+        &self.context
+    }
+
+    fn wire(&self) -> &W {
+        &self.shared.wire
+    }
+
+    fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.shared.observer.as_ref()
+    }
+
+    fn rejection(&self, cut_at: Option<Deadline>) -> Rejection {
+        match cut_at {
+            Some(deadline) => cut(&self.context, deadline.remaining(self.at)),
+            None => refused(&self.context),
         }
     }
 }
@@ -54,21 +87,14 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let (shared, called) = (this.shared, *this.called);
-        let observer = shared.observer.as_ref();
-        this.call
-            .poll_operation(cx, &shared.wire, observer, |context, cut_at| match cut_at {
-                Some(deadline) => cut(context, deadline.remaining(called)),
-                None => refused(context),
-            })
+        self.project().0.poll_operation(cx)
     }
 }
 
 impl<S: Service<Req>, W, Req> fmt::Debug for DeadlineFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeadlineFuture")
-            .field("deadline", &self.call.scope().deadline())
+            .field("deadline", &self.0.scope().context.deadline())
             .finish_non_exhaustive()
     }
 }

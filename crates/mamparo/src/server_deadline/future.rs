@@ -8,41 +8,74 @@ use std::task::{Context, Poll};
 
 use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Reason};
+use mamparo_core::{BoxError, CallContext, Deadline, Observer, Reason, Rejection};
 use pin_project::pin_project;
 use tower_service::Service;
 
 use super::error::{cut, refused};
 use super::layer::Shared;
-use crate::bound::Bounded;
+use crate::bound::{Bounded, Operation, Scope};
 use crate::wire::BoundsAnswer;
 
 /// The future of a request whose handler is dropped at its deadline.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct ServerDeadlineFuture<S: Service<Req>, W, Req> {
-    #[pin]
-    call: Bounded<S, Req, CallContext>,
+pub struct ServerDeadlineFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, Arrived<W>>);
+
+/// A request that has arrived.
+struct Arrived<W> {
+    context: CallContext,
     refusal: Option<Reason>,
-    arrived: Instant,
+    at: Instant,
     shared: Arc<Shared<W>>,
 }
 
 impl<S: Service<Req>, W, Req> ServerDeadlineFuture<S, W, Req> {
-    /// Runs the handler's call.
+    /// Runs the handler's call for a request that arrived at that instant.
     #[inline]
     pub(super) const fn new(
         inner: GateFuture<S, Req>,
         refusal: Option<Reason>,
         context: CallContext,
-        arrived: Instant,
+        at: Instant,
         shared: Arc<Shared<W>>,
     ) -> Self {
-        Self {
-            call: Bounded::new(inner, context),
+        let arrived = Arrived {
+            context,
             refusal,
-            arrived,
+            at,
             shared,
+        };
+        Self(Bounded::new(inner, arrived))
+    }
+}
+
+impl<W> Scope for Arrived<W> {
+    #[inline]
+    fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.context.enter(f)
+    }
+}
+
+impl<W> Operation for Arrived<W> {
+    type Wire = W;
+
+    fn context(&self) -> &CallContext {
+        &self.context
+    }
+
+    fn wire(&self) -> &W {
+        &self.shared.wire
+    }
+
+    fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.shared.observer.as_ref()
+    }
+
+    fn rejection(&self, cut_at: Option<Deadline>) -> Rejection {
+        match cut_at {
+            Some(deadline) => cut(deadline.remaining(self.at)),
+            None => refused(self.refusal.unwrap_or(Reason::DeadlineExceeded)),
         }
     }
 }
@@ -57,22 +90,14 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let (shared, arrived) = (this.shared, *this.arrived);
-        let refusal = this.refusal.unwrap_or(Reason::DeadlineExceeded);
-        let observer = shared.observer.as_ref();
-        this.call
-            .poll_operation(cx, &shared.wire, observer, |_, cut_at| match cut_at {
-                Some(deadline) => cut(deadline.remaining(arrived)),
-                None => refused(refusal),
-            })
+        self.project().0.poll_operation(cx)
     }
 }
 
 impl<S: Service<Req>, W, Req> fmt::Debug for ServerDeadlineFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerDeadlineFuture")
-            .field("deadline", &self.call.scope().deadline())
+            .field("deadline", &self.0.scope().context.deadline())
             .finish_non_exhaustive()
     }
 }
