@@ -18,11 +18,13 @@
 
 mod attempt;
 mod call;
+mod enter;
 mod nanos;
 mod task;
 
 pub use attempt::{AttemptLimit, Limited};
-pub use call::{CallContext, Cause, Entered, LayerKind, OperationId};
+pub use call::{CallContext, Cause, LayerKind, OperationId};
+pub use enter::Entered;
 pub use task::{InContext, carry, detach};
 
 #[cfg(test)]
