@@ -14,7 +14,8 @@ use pin_project::pin_project;
 pub struct IdempotencyKeyFuture<F> {
     #[pin]
     state: State<F>,
-    context: Option<CallContext>,
+    /// Boxed, because it is large and only a keyed request has one.
+    context: Option<Box<CallContext>>,
 }
 
 #[pin_project(project = StateProjected)]
@@ -25,7 +26,7 @@ enum State<F> {
 }
 
 impl<F> IdempotencyKeyFuture<F> {
-    pub(super) const fn sent(future: F, context: Option<CallContext>) -> Self {
+    pub(super) const fn sent(future: F, context: Option<Box<CallContext>>) -> Self {
         Self {
             state: State::Sent(future),
             context,

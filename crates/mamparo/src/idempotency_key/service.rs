@@ -48,8 +48,10 @@ where
         let request = Request::from_parts(head, body);
         match context {
             Some(mut context) => {
-                let future = context.enter(|| self.inner.call(request));
-                IdempotencyKeyFuture::sent(future, Some(context))
+                let entered = context.entered();
+                let future = self.inner.call(request);
+                drop(entered);
+                IdempotencyKeyFuture::sent(future, Some(Box::new(context)))
             }
             None => IdempotencyKeyFuture::sent(self.inner.call(request), None),
         }
