@@ -397,6 +397,20 @@ async fn a_guard_stands_around_each_poll_until_it_is_settled() {
     assert_eq!(*around.0.lock().unwrap(), 1, "the one frame is the last");
 }
 
+#[test]
+fn a_megabyte_in_a_header_is_read_or_passed_over_and_never_waited_for_longer_than_the_longest() {
+    let limit = HeaderName::from_static("ratelimit");
+    let list = "\"a\";r=0;t=1, ".repeat(1 << 16);
+    let values = ["9".repeat(1 << 20), " ".repeat(1 << 20), list];
+    for value in &values {
+        let hostile = headers(&[(RETRY_AFTER, value), (DATE, value), (limit.clone(), value)]);
+        let wait = hint::server_wait(&hostile, &Then);
+        assert!(wait.is_none_or(|wait| wait <= hint::MAX_HINT));
+    }
+    let many = headers(&vec![(RETRY_AFTER, "-1"); 10_000]);
+    assert_eq!(hint::server_wait(&many, &Then), None);
+}
+
 proptest! {
     #[test]
     fn no_header_value_panics_or_waits_longer_than_the_longest(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
