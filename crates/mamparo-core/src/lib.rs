@@ -18,6 +18,7 @@ pub mod gate;
 pub mod http;
 mod rejection;
 mod setting;
+pub mod shard;
 mod transport;
 mod verdict;
 

@@ -48,6 +48,14 @@ pub enum Reason {
     BodyIdle,
     /// The caller's deadline could not be read, and the server is strict about it.
     MalformedDeadline,
+    /// The circuit breaker is open, or half-open with all its probes out.
+    BreakerOpen,
+    /// The bulkhead is full, and so is its queue or the time for waiting in it.
+    BulkheadFull,
+    /// The rate limit is used up.
+    RateLimited,
+    /// The load is too high: what is refused now would only have waited.
+    Overloaded,
 }
 
 impl Reason {
@@ -60,6 +68,10 @@ impl Reason {
             Self::ConnectTimedOut => "connect_timed_out",
             Self::BodyIdle => "body_idle",
             Self::MalformedDeadline => "malformed_deadline",
+            Self::BreakerOpen => "breaker_open",
+            Self::BulkheadFull => "bulkhead_full",
+            Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
         }
     }
 
@@ -70,6 +82,10 @@ impl Reason {
             Self::ConnectTimedOut => "connect timed out",
             Self::BodyIdle => "response body stalled",
             Self::MalformedDeadline => "deadline header is malformed",
+            Self::BreakerOpen => "circuit breaker is open",
+            Self::BulkheadFull => "bulkhead is full",
+            Self::RateLimited => "rate limit is used up",
+            Self::Overloaded => "overloaded",
         }
     }
 
@@ -77,6 +93,7 @@ impl Reason {
         match self {
             Self::ConnectTimedOut => "no connection within",
             Self::BodyIdle => "no frame within",
+            Self::BulkheadFull => "no place within",
             _ => "no answer within",
         }
     }
@@ -201,6 +218,30 @@ impl Rejection {
     #[must_use]
     pub const fn is_attempt_timeout(&self) -> bool {
         matches!(self.reason, Reason::AttemptTimedOut)
+    }
+
+    /// Tells whether a circuit breaker refused the call.
+    #[must_use]
+    pub const fn is_breaker_open(&self) -> bool {
+        matches!(self.reason, Reason::BreakerOpen)
+    }
+
+    /// Tells whether a bulkhead had no place for the call.
+    #[must_use]
+    pub const fn is_bulkhead_full(&self) -> bool {
+        matches!(self.reason, Reason::BulkheadFull)
+    }
+
+    /// Tells whether a rate limit was used up.
+    #[must_use]
+    pub const fn is_rate_limited(&self) -> bool {
+        matches!(self.reason, Reason::RateLimited)
+    }
+
+    /// Tells whether the call was shed because the load is too high.
+    #[must_use]
+    pub const fn is_overloaded(&self) -> bool {
+        matches!(self.reason, Reason::Overloaded)
     }
 
     /// Tells whether no connection was made in time.

@@ -55,7 +55,6 @@ mod error;
 mod guard;
 mod handle;
 mod state;
-mod tally;
 mod tenant;
 #[cfg(test)]
 mod tests;

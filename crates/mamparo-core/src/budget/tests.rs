@@ -1,8 +1,8 @@
-use super::tally::Tally;
 use super::{
     Budget, BudgetBuilder, Cap, Deposit, InFlight, MAX_PER_SECOND, TENANT_SLOTS, Tenant, Withdrawal,
 };
 use crate::clock::{self, Instant};
+use crate::shard::Tally;
 use fastrand::Rng;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

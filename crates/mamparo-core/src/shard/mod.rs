@@ -1,0 +1,13 @@
+//! What many threads use at once without writing to one cache line.
+//!
+//! A cache line that two processors write to is carried back and forth between them at every write, which costs more
+//! than a whole layer does. So whatever each call counts goes to a shard of its thread, in a [`Tally`], and what each
+//! call must own is held through a shard's own reference count, in a [`Spread`].
+
+mod spread;
+mod tally;
+mod thread;
+
+pub use spread::{Held, Spread};
+pub use tally::Tally;
+pub use thread::{COUNT, index};
