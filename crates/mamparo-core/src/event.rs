@@ -115,7 +115,30 @@ pub enum What<'a> {
         /// Why it is not sent again.
         reason: NotResent,
     },
-    /// A retry is done with its operation.
+    /// An attempt was sent beside those that are under way, or after one that failed.
+    HedgeSent {
+        /// Its number: 2 for the first hedge.
+        attempt: u32,
+        /// As many others are under way.
+        beside: u32,
+        /// How an attempt failed for which this one stands in; none when the delay had passed.
+        reason: Option<Kind>,
+        /// The delay in force.
+        delay: Duration,
+    },
+    /// The operation is not hedged, or not any more.
+    HedgeOff {
+        /// Why.
+        reason: NotResent,
+    },
+    /// An operation failed, and its fallback was asked for an answer.
+    FellBack {
+        /// How the operation failed.
+        verdict: Verdict,
+        /// What came of the fallback.
+        ended: FallbackEnd,
+    },
+    /// The owner of an operation's resends, a retry or a hedge, is done with it.
     OperationEnded {
         /// The last attempt's verdict, as far as its head tells.
         verdict: Verdict,
@@ -124,7 +147,7 @@ pub enum What<'a> {
         /// Since the operation began.
         elapsed: Duration,
     },
-    /// This retry is nested in another: the policy for that was applied.
+    /// This retry, or hedge, is nested in another: the policy for that was applied.
     Nested {
         /// The outer operation, of this process.
         outer: Option<OperationId>,
@@ -166,7 +189,34 @@ pub enum What<'a> {
     },
 }
 
-/// Why a failed attempt is an operation's last.
+/// What came of a fallback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FallbackEnd {
+    /// The caller got its answer.
+    Served,
+    /// It failed too.
+    Failed,
+    /// As many fallbacks as are allowed were under way: it was not asked.
+    Full,
+    /// The operation's deadline had passed: it was not asked.
+    TooLate,
+}
+
+impl FallbackEnd {
+    /// Returns the name used in metrics and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Served => "served",
+            Self::Failed => "failed",
+            Self::Full => "full",
+            Self::TooLate => "too_late",
+        }
+    }
+}
+
+/// Why a failed attempt is an operation's last, or an operation is not hedged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NotResent {
@@ -180,6 +230,8 @@ pub enum NotResent {
     OnceOnly,
     /// The budget has no token for it.
     BudgetExhausted,
+    /// As much load as hedges may add was added.
+    ExtraLoad,
     /// The wait and another attempt don't fit before the deadline.
     DeadlineTooClose,
     /// The dependency asked for a longer wait than is accepted.
@@ -206,6 +258,7 @@ impl NotResent {
             Self::AttemptsExhausted => "attempts_exhausted",
             Self::OnceOnly => "once_only",
             Self::BudgetExhausted => "budget_exhausted",
+            Self::ExtraLoad => "extra_load",
             Self::DeadlineTooClose => "deadline_too_close",
             Self::HintTooLong => "hint_too_long",
             Self::BodyTooLarge => "body_too_large",
@@ -222,6 +275,7 @@ impl NotResent {
             Self::NotRetryable | Self::NotIdempotent | Self::AttemptsExhausted => None,
             Self::OnceOnly => Some("such a failure is sent again once"),
             Self::BudgetExhausted => Some("the budget for resends is spent"),
+            Self::ExtraLoad => Some("hedges may add no more load"),
             Self::DeadlineTooClose => Some("the deadline is too close"),
             Self::HintTooLong => Some("it asks for a longer wait than is accepted"),
             Self::BodyTooLarge => Some("the request's body is too large to be kept"),

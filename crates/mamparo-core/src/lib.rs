@@ -3,6 +3,7 @@
 //! Nothing here does I/O. Layers, telemetry and the durable engine depend on this crate and never on each
 //! other; what two of them share lives here.
 
+mod answer;
 pub mod backoff;
 pub mod budget;
 pub mod chain;
@@ -16,12 +17,14 @@ pub mod event;
 pub mod fnv;
 pub mod gate;
 pub mod http;
+mod nested;
 mod rejection;
 mod setting;
 pub mod shard;
 mod transport;
 mod verdict;
 
+pub use answer::Answer;
 pub use backoff::{Backoff, Jitter};
 pub use budget::{Budget, Exhausted, Tenant};
 pub use classify::{Classify, End, Ends, Head, Outcome, Plain, Settle};
@@ -29,8 +32,9 @@ pub use context::{AttemptLimit, CallContext, Cause, LayerKind, OperationId, carr
 pub use deadline::{Deadline, Reserve};
 pub use dependency::Dependency;
 pub use ending::{Ending, RetryError};
-pub use event::{Event, NotResent, Observer, What};
+pub use event::{Event, FallbackEnd, NotResent, Observer, What};
 pub use gate::Gate;
+pub use nested::Nested;
 pub use rejection::{Reason, Rejection, ResponseHead};
 pub use setting::InvalidSetting;
 pub use transport::TransportError;

@@ -45,11 +45,6 @@ const EXTRAS: &[Exception] = &[
         "body.rs",
         "the body of a response that was the inner service's, or is ours",
     ),
-    (
-        "retry",
-        "answer.rs",
-        "what a protocol does with an answer that is given up, or returned marked",
-    ),
 ];
 const LACKS: &[Exception] = &[];
 

@@ -88,6 +88,8 @@ pub enum Cause {
     Original,
     /// The attempt before it failed.
     Retry,
+    /// The attempts before it took long, or one of them failed: this one runs beside them.
+    Hedge,
     /// The dependency sent us elsewhere.
     Redirect,
 }

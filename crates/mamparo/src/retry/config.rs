@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mamparo_core::{Backoff, Budget, InvalidSetting};
+use mamparo_core::{Backoff, Budget, InvalidSetting, Nested};
 
 /// As many attempts as can be asked for.
 pub(super) const MAX_ATTEMPTS: u32 = 100;
@@ -21,19 +21,6 @@ pub(super) const MAX_ATTEMPTS: u32 = 100;
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
     pub(super) settings: RetryBuilder,
-}
-
-/// What a retry does inside of another one, and around one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Nested {
-    /// The outer retry owns the resends: this one sends once when it is inside another.
-    #[default]
-    Inherit,
-    /// The inner retry owns the resends: this one stops once a retry inside it has resent.
-    Single,
-    /// Both resend, and their attempts multiply.
-    Multiply,
 }
 
 /// Settings of a [`RetryPolicy`].

@@ -44,7 +44,6 @@
 //! # }
 //! ```
 
-mod answer;
 mod config;
 mod error;
 mod future;
@@ -52,11 +51,10 @@ mod layer;
 mod service;
 mod state;
 
-pub use answer::Answer;
-pub use config::{Nested, RetryBuilder, RetryPolicy};
+pub use config::{RetryBuilder, RetryPolicy};
 pub use future::RetryFuture;
 pub use layer::RetryLayer;
-pub use mamparo_core::{Ending, RetryError};
+pub use mamparo_core::{Answer, Ending, Nested, RetryError};
 pub use service::Retry;
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mamparo_core::{Kind, NotResent, Resend, Verdict};
+use mamparo_core::{Kind, Nested, NotResent, Resend, Verdict};
 
-use super::config::{Nested, RetryPolicy};
+use super::config::RetryPolicy;
 use crate::replay::Safety;
 
 /// A wait that the server asked for is lengthened by up to this share of it, so that clients come back spread.

@@ -1,11 +1,12 @@
-//! What a retry does with an answer that is given up, or returned marked.
+//! What the owner of resends does with an answer that is given up, or returned marked.
 
 use http::Response;
-use mamparo_core::classify::Refined;
-use mamparo_core::http::Http;
-use mamparo_core::{Ending, Plain, ResponseHead};
 
-/// What a retry does with an answer of its protocol.
+use crate::classify::Refined;
+use crate::http::Http;
+use crate::{Ending, Plain, ResponseHead};
+
+/// What the owner of an operation's resends does with an answer of its protocol.
 pub trait Answer<Res>: Send + Sync + 'static {
     /// Marks an answer with how its operation ended, where the protocol has a place for it.
     fn mark(&self, answer: &mut Res, ending: Ending);
