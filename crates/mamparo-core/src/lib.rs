@@ -17,6 +17,7 @@ pub mod event;
 pub mod fnv;
 pub mod gate;
 pub mod http;
+pub mod keyed;
 mod nested;
 mod rejection;
 mod setting;
