@@ -187,6 +187,11 @@ pub enum What<'a> {
         /// For how long.
         late: Duration,
     },
+    /// A fault was injected on purpose: what follows is not the dependency's own doing.
+    FaultInjected {
+        /// Which one: lower case, stable.
+        fault: &'static str,
+    },
 }
 
 /// What came of a fallback.

@@ -19,7 +19,8 @@
 //!
 //! # Features
 //!
-//! None is on by default, and none changes behaviour: `hyper` and `reqwest` bring in a client, and its adapter.
+//! None is on by default, and none changes behaviour: `hyper` and `reqwest` bring in a client, and its adapter; `fault` brings in
+//! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting.
 //!
 //! # Errors
 //!
@@ -33,6 +34,8 @@ mod bound;
 pub mod client;
 pub mod connect_timeout;
 pub mod deadline;
+#[cfg(feature = "fault")]
+pub mod fault;
 pub mod idempotency_key;
 pub mod rejection;
 pub mod replay;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
+use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
 use mamparo::rejection::RejectionLayer;
 use mamparo::retry::{RetryLayer, RetryPolicy};
@@ -20,6 +21,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "attempt_timeout",
     "connect_timeout",
     "deadline",
+    "fault",
     "idempotency_key",
     "operation",
     "rejection",
@@ -122,4 +124,13 @@ async fn a_server_deadline_keeps_the_laws() {
 async fn a_rejection_keeps_the_laws() {
     let layer = RejectionLayer::default;
     Laws::http().assert_all(|inner| layer().layer(inner)).await;
+}
+
+/// With no fault, and with faults that are all too short to be seen.
+#[tokio::test(start_paused = true)]
+async fn a_fault_keeps_the_laws() {
+    let plain = || FaultLayer::new(FaultPlan::new([Fault::latency(Duration::ZERO)]).unwrap());
+    Laws::plain().assert_all(|inner| plain().layer(inner)).await;
+    let http = || FaultLayer::http(FaultPlan::new([Fault::drop_body(u64::MAX)]).unwrap());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
 }

@@ -31,6 +31,17 @@ const EXTRAS: &[Exception] = &[
         "what a request and its head say, as attributes",
     ),
     (
+        "fault",
+        "answer.rs",
+        "how a protocol's answers are made up, and spoiled",
+    ),
+    (
+        "fault",
+        "body.rs",
+        "a response body that breaks or ends before its time",
+    ),
+    ("fault", "handle.rs", "the switch that is used at run time"),
+    (
         "operation",
         "guard.rs",
         "what is kept of an operation until its body is over",

@@ -70,6 +70,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
         | What::DeadlineClamped { .. }
         | What::SkewSuspected
         | What::LateWork { .. }
+        | What::FaultInjected { .. }
         | What::Nested { .. } => Level::INFO,
         _ => Level::DEBUG,
     }
@@ -129,6 +130,11 @@ impl<'a> Record<'a> {
             What::LateWork { late } => Self {
                 message: "work went on after the deadline",
                 late_ms: Some(millis(late)),
+                ..record
+            },
+            What::FaultInjected { fault } => Self {
+                message: "fault injected on purpose",
+                outcome: Some(fault),
                 ..record
             },
             _ => record.saying("something happened"),

@@ -192,6 +192,16 @@ fn a_retry_inside_another_leaves_the_warning_to_the_outer_one() {
     assert_eq!(level(&inner, &not_resent(FAILED)), Level::DEBUG);
 }
 
+/// So that nobody takes it for the dependency's own doing, nor is woken by it.
+#[test]
+fn an_injected_fault_is_said_to_be_one() {
+    let lines = written(&context(), &[What::FaultInjected { fault: "latency" }]);
+    let (level, _, fields) = &lines[0];
+    assert_eq!(*level, Level::INFO);
+    assert_eq!(fields["message"], "fault injected on purpose");
+    assert_eq!(fields["outcome"], "latency");
+}
+
 #[test]
 fn a_malformed_header_is_a_warning() {
     let header = http::HeaderName::from_static("grpc-timeout");
