@@ -1,5 +1,6 @@
 //! What can go wrong on the way, and what it means for the next bytes.
 
+use super::spread::Spread;
 use std::time::Duration;
 
 /// Slices in which a limited bandwidth lets bytes pass, in one second.
@@ -14,8 +15,10 @@ const RESET_WAIT: Duration = Duration::from_millis(20);
 pub enum Fault {
     /// Forwards unspoiled.
     None,
-    /// Delays what it read this long, in both directions.
+    /// Everything arrives this much later, in both directions; it takes no bandwidth away.
     Latency(Duration),
+    /// Everything arrives later by a time between two, another one for each piece, in both directions and in order.
+    Jitter(Duration, Duration),
     /// Forwards so many bytes per second, at least 1, in each direction.
     Bandwidth(u64),
     /// Ends the client's read side (FIN) where a response would come; its write side stays open.
@@ -62,7 +65,6 @@ impl Fault {
     pub(super) fn next_move(self, way: Way, passed: u64, waiting: usize) -> Move {
         let at_most = |limit: u64| waiting.min(usize::try_from(limit).unwrap_or(usize::MAX));
         match (self, way) {
-            (Self::Latency(time), _) => Move::Write(time, waiting),
             (Self::Bandwidth(rate), _) => {
                 let rate = rate.max(1);
                 let slice = at_most(rate.div_ceil(SLICES));
@@ -79,9 +81,17 @@ impl Fault {
             (Self::TruncateAfter(limit) | Self::ResetAfter(limit), Way::ToClient) => {
                 Move::Write(Duration::ZERO, at_most(limit - passed))
             }
-            (Self::None | Self::Refuse, _) | (_, Way::ToTarget) => {
-                Move::Write(Duration::ZERO, waiting)
-            }
+            (Self::None | Self::Refuse | Self::Latency(_) | Self::Jitter(..), _)
+            | (_, Way::ToTarget) => Move::Write(Duration::ZERO, waiting),
+        }
+    }
+
+    /// How much later than it was sent a piece arrives.
+    pub(super) fn late(self, spread: &mut Spread) -> Duration {
+        match self {
+            Self::Latency(time) => time,
+            Self::Jitter(least, most) => least + most.saturating_sub(least).mul_f64(spread.next()),
+            _ => Duration::ZERO,
         }
     }
 }

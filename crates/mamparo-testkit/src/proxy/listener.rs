@@ -2,23 +2,24 @@
 
 use super::fault::Fault;
 use super::forward::forward;
+use super::weather::Switch;
 use crate::sync::lock;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, JoinSet};
 
 /// A proxy on a free port of 127.0.0.1 in front of one address; it stops when it is dropped.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct FaultProxy {
     address: SocketAddr,
     traffic: Arc<Traffic>,
     listening: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Proxy {
+impl FaultProxy {
     /// Starts a proxy without a fault.
     ///
     /// # Panics
@@ -42,8 +43,19 @@ impl Proxy {
     ///
     /// Panics if the port can't be opened again after [`Fault::Refuse`].
     pub async fn set(&self, fault: Fault) {
+        self.set_for(1.0, fault).await;
+    }
+
+    /// Switches the fault for a share of the connections, from 0 to 1, spread evenly; the others are forwarded unspoiled.
+    ///
+    /// Which ones is the same in every run. [`Fault::Refuse`] refuses all, whatever the share.
+    ///
+    /// # Panics
+    ///
+    /// As [`set`](Self::set).
+    pub async fn set_for(&self, share: f64, fault: Fault) {
         let mut listening = self.listening.lock().await;
-        self.traffic.faults.send_replace(fault);
+        self.traffic.switch.set(fault, share);
         if fault != Fault::Refuse {
             if listening.is_none() {
                 let listener = bind(self.address.port()).await;
@@ -75,7 +87,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl Drop for FaultProxy {
     fn drop(&mut self) {
         if let Some(task) = self.listening.get_mut() {
             task.abort();
@@ -93,7 +105,7 @@ async fn bind(port: u16) -> TcpListener {
 #[derive(Debug)]
 struct Traffic {
     target: SocketAddr,
-    faults: watch::Sender<Fault>,
+    switch: Switch,
     open: std::sync::Mutex<JoinSet<()>>,
     accepted: AtomicUsize,
 }
@@ -102,7 +114,7 @@ impl Traffic {
     fn new(target: SocketAddr) -> Self {
         Self {
             target,
-            faults: watch::Sender::new(Fault::None),
+            switch: Switch::new(),
             open: std::sync::Mutex::default(),
             accepted: AtomicUsize::new(0),
         }
@@ -113,7 +125,7 @@ impl Traffic {
             self.accepted.fetch_add(1, Ordering::SeqCst);
             let mut open = lock(&self.open);
             while open.try_join_next().is_some() {}
-            open.spawn(forward(client, self.target, self.faults.subscribe()));
+            open.spawn(forward(client, self.target, self.switch.weather()));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What a client sees through each fault.
 
 use super::fault::{Cut, Move, Way};
-use super::{Fault, Proxy};
+use super::spread::Spread;
+use super::{Fault, FaultProxy};
+use crate::body::Frames;
 use crate::server::{Reply, Server};
 use mamparo_core::clock;
 use std::io::{self, ErrorKind};
@@ -13,14 +15,14 @@ use tokio::time::timeout;
 const SHORT: Duration = Duration::from_millis(60);
 const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
 
-async fn pair(reply: Reply) -> (Server, Proxy) {
+async fn pair(reply: Reply) -> (Server, FaultProxy) {
     let server = Server::start(reply).await;
-    let proxy = Proxy::start(server.address()).await;
+    let proxy = FaultProxy::start(server.address()).await;
     (server, proxy)
 }
 
 /// Sends a request and reads to the end: how many bytes came, and how the reading ended.
-async fn exchange(proxy: &Proxy) -> (usize, io::Result<()>) {
+async fn exchange(proxy: &FaultProxy) -> (usize, io::Result<()>) {
     let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
     socket.write_all(GET).await.unwrap();
     let mut bytes = Vec::new();
@@ -44,6 +46,69 @@ async fn latency_delays_both_ways() {
     exchange(&proxy).await.1.unwrap();
     assert!(server.requests()[0].at >= start + SHORT);
     assert!(start.elapsed() >= 2 * SHORT);
+}
+
+/// A connection that is far away is not a slow one.
+#[tokio::test]
+async fn latency_takes_no_bandwidth_away_and_delays_the_end_as_well() {
+    const LENGTH: usize = 800_000;
+    let (_server, proxy) = pair(Reply::ok().body(vec![b'x'; LENGTH])).await;
+    proxy.set(Fault::Latency(SHORT)).await;
+    let start = clock::now();
+    let (length, end) = exchange(&proxy).await;
+    assert!(end.is_ok() && length > LENGTH);
+    let took = start.elapsed();
+    assert!(took >= 2 * SHORT && took < 20 * SHORT, "{took:?}");
+}
+
+#[tokio::test]
+async fn jitter_delays_each_piece_by_another_time_and_keeps_their_order() {
+    let (least, most) = (Duration::from_millis(5), Duration::from_millis(50));
+    let mut frames = Frames::new();
+    for letter in ["a", "b", "c", "d", "e"] {
+        frames = frames.data(letter).wait(Duration::from_millis(60));
+    }
+    let (_server, proxy) = pair(Reply::ok().body(frames).streamed()).await;
+    proxy.set(Fault::Jitter(least, most)).await;
+    let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
+    socket.write_all(GET).await.unwrap();
+    let (mut text, mut at) = (Vec::new(), Vec::new());
+    while socket.read_buf(&mut text).await.unwrap() > 0 {
+        at.push(clock::now());
+    }
+    let text = String::from_utf8(text).unwrap();
+    let places = ["a", "b", "c", "d", "e"].map(|letter| text.rfind(&format!("1\r\n{letter}\r\n")));
+    assert!(places[0].is_some() && places.is_sorted(), "{text}");
+    let gaps = at.windows(2).map(|pair| pair[1] - pair[0]);
+    let (shortest, longest) = (gaps.clone().min(), gaps.max());
+    assert!(longest.unwrap() > shortest.unwrap() + Duration::from_millis(10));
+}
+
+#[tokio::test]
+async fn a_share_of_the_connections_meets_the_fault_the_same_in_every_run() {
+    for _ in 0..2 {
+        let (server, proxy) = pair(Reply::ok()).await;
+        proxy.set_for(0.3, Fault::ResetAfter(0)).await;
+        let mut failed = Vec::new();
+        for _ in 0..10 {
+            failed.push(exchange(&proxy).await.1.is_err());
+        }
+        let expected = [0, 2, 5].map(|connection| failed[connection]);
+        assert_eq!(expected, [true; 3]);
+        assert_eq!(failed.iter().filter(|failed| **failed).count(), 3);
+        proxy.set(Fault::None).await;
+        exchange(&proxy).await.1.unwrap();
+        assert_eq!(server.requests().len(), 11);
+    }
+}
+
+#[test]
+fn shares_are_spread_evenly() {
+    let mut spread = Spread::default();
+    for share in [0.0, 0.1, 0.5, 0.9, 1.0] {
+        let hit = (0..100).filter(|_| spread.next() < share).count() as f64;
+        assert!((hit - 100.0 * share).abs() <= 2.0, "{hit} for {share}");
+    }
 }
 
 #[tokio::test]
