@@ -113,7 +113,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("T9", Test("a_retry_keeps_the_laws", "tests/src/laws/mod.rs")),
     ("T10", Test("a_retry_keeps_the_laws", "tests/src/laws/mod.rs")),
     ("P-A1", Test("a_call_made_in_the_handler_tells_its_peer_what_remains", "crates/mamparo/src/server_deadline/tests.rs")),
-    ("P-A2", Test("a_later_attempt_is_given_less_time", "crates/mamparo/src/client/tests.rs")),
+    ("P-A2", Test("a_later_attempt_is_given_less_time", "crates/mamparo/src/client/tests/adapters.rs")),
     ("P-A3", Test("nothing_is_sent_when_nothing_remains", "crates/mamparo/src/deadline/tests.rs")),
     ("P-A4", Test("the_finest_unit_that_fits_eight_digits_is_written_rounded_down", "crates/mamparo/src/wire/codec/tests/grpc.rs")),
     ("P-A5", Test("anything_but_digits_and_one_unit_is_malformed", "crates/mamparo/src/wire/codec/tests/grpc.rs")),

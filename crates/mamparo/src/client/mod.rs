@@ -9,12 +9,18 @@
 //! | [`HyperTransport`] | `hyper` | hyper-util's pooled client, over any connector |
 //! | [`ReqwestTransport`] | `reqwest` | a `reqwest::ClientBuilder`, whose own retries and redirects are turned off |
 //!
+//! # Inside the client
+//!
+//! A breaker, a bulkhead or a rate limit can also stand around the connector, where it refuses or holds up new connections
+//! while those that are open go on. reqwest takes it with `ClientBuilder::connector_layer`, hyper-util and tonic through [`connector()`].
+//!
 //! # Redirects
 //!
 //! A redirect that a client follows by itself is a physical send that no span sees and no `resend_count` counts, so
 //! reqwest's are off. To follow them, put tower-http's `FollowRedirectLayer` between the retry and the attempt's span:
 //! each hop is then a send with a span of its own.
 
+mod connector;
 #[cfg(feature = "hyper")]
 mod hyper;
 #[cfg(any(feature = "hyper", feature = "reqwest"))]
@@ -22,6 +28,7 @@ mod proof;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 
+pub use self::connector::{Connector, ConnectorFuture, ConnectorLayer, connector};
 #[cfg(feature = "hyper")]
 pub use self::hyper::{HyperClient, HyperFuture, HyperTransport, hyper};
 #[cfg(feature = "reqwest")]

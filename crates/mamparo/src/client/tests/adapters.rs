@@ -1,4 +1,4 @@
-//! Both adapters over real sockets: what a client's error proves, and what the peer sees.
+//! Both adapters: what a client's error proves, and what the peer sees.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::server::{Reply, Server};
 use tower::{Layer, ServiceExt};
 
-use super::*;
+use crate::client::*;
 use crate::replay::ReplayBody;
 use crate::retry::{Ending, RetryError, RetryPolicy};
 use crate::stack::Stack;

@@ -1,0 +1,118 @@
+//! Layers around the connector: what they refuse reaches the caller as what it is.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ::http::{Request, Uri};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::client::legacy::connect::HttpConnector;
+use mamparo_core::http::Http;
+use mamparo_core::{BoxError, Classify, Dependency, Reason, Rejection, Verdict};
+use mamparo_testkit::server::{Reply, Server};
+use tower::{Layer, Service, ServiceExt};
+use tower_layer::Identity;
+
+use crate::client::*;
+use crate::connect_timeout::ConnectTimeoutLayer;
+use crate::retry::RetryPolicy;
+use crate::stack::Stack;
+
+/// Refuses every connection, and counts them.
+#[derive(Clone, Debug, Default)]
+struct Refusing(Arc<AtomicUsize>);
+
+impl<S> Layer<S> for Refusing {
+    type Service = Refused<S>;
+
+    fn layer(&self, inner: S) -> Refused<S> {
+        Refused(inner, self.clone())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Refused<S>(S, Refusing);
+
+impl<S: Service<Req>, Req> Service<Req> for Refused<S> {
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = Ready<Result<S::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Req) -> Self::Future {
+        self.1.0.fetch_add(1, Relaxed);
+        let rejection = Rejection::refused(Reason::BreakerOpen, Dependency::named("peer"));
+        ready(Err(rejection
+            .with_retry_after(Duration::from_secs(3))
+            .into()))
+    }
+}
+
+fn stack() -> Stack {
+    Stack::http("peer").retry(RetryPolicy::default())
+}
+
+fn post(url: &str) -> Request<Full<Bytes>> {
+    Request::post(url).body(Full::from("a body")).unwrap()
+}
+
+/// Sends a request through the whole stack of a client whose connector is refused; returns what its caller gets.
+async fn refused_by_hyper(url: &str, refusing: &Refusing) -> BoxError {
+    let connector = connector(refusing.clone()).layer(HttpConnector::new());
+    let sent = hyper(connector, &stack()).oneshot(post(url)).await;
+    sent.err().unwrap()
+}
+
+async fn refused_by_reqwest(url: &str, refusing: &Refusing) -> BoxError {
+    let builder = ::reqwest::Client::builder().connector_layer(refusing.clone());
+    let client = reqwest(builder, &stack()).unwrap();
+    client.oneshot(post(url)).await.err().unwrap()
+}
+
+/// A connect failure would be sent again, for any method, and would count against the dependency.
+#[tokio::test]
+async fn a_rejection_made_in_a_connector_is_neither_sent_again_nor_the_dependencys_failure() {
+    let server = Server::start(Reply::ok()).await;
+    let url = server.url("/");
+    let refusing = Refusing::default();
+    for error in [
+        refused_by_hyper(&url, &refusing).await,
+        refused_by_reqwest(&url, &refusing).await,
+    ] {
+        let rejection = Rejection::of(&*error).expect("it is found in the client's error");
+        assert_eq!(rejection.reason(), Reason::BreakerOpen);
+        assert_eq!(rejection.retry_after(), Some(Duration::from_secs(3)));
+        assert!(!rejection.sent());
+        let verdict = Classify::<::http::Response<()>>::head(&Http::default(), Err(&error)).verdict;
+        assert_eq!(verdict, Verdict::IGNORED);
+    }
+    assert_eq!(
+        refusing.0.load(Relaxed),
+        2,
+        "one connection was asked for by each"
+    );
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_layer_around_a_connector_lets_connections_be_made() {
+    let server = Server::start(Reply::ok()).await;
+    let connector = connector(ConnectTimeoutLayer::default()).layer(HttpConnector::new());
+    let client = hyper(connector, &stack());
+    client.oneshot(post(&server.url("/"))).await.unwrap();
+    assert_eq!((server.connections(), server.requests().len()), (1, 1));
+}
+
+/// What hyper-util and tonic ask of a connector, whatever the layer's future is.
+#[test]
+fn the_future_of_any_layer_around_a_connector_can_be_moved() {
+    fn asked<S: Service<Uri, Future: Unpin + Send + 'static>>(_: &S) {}
+    let unmovable = tower::service_fn(async |_: Uri| Ok::<(), BoxError>(()));
+    asked(&connector(Identity::new()).layer(unmovable));
+}
