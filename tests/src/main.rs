@@ -1,7 +1,7 @@
 //! Tests that need more than one crate, in one binary.
 //!
 //! `laws` runs every layer through the service laws; `served` stands layers behind a
-//! real server, and `server` a server's own layers; `telemetry` reads what a whole stack writes; `tidy` holds the
+//! real server, and `server` a server's own layers; `storm` lets a crowd of clients fail at once; `telemetry` reads what a whole stack writes; `tidy` holds the
 //! workspace to its own rules.
 
 #[cfg(test)]
@@ -10,6 +10,8 @@ mod laws;
 mod served;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod storm;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
