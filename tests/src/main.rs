@@ -1,9 +1,11 @@
 //! Tests that need more than one crate, in one binary.
 //!
-//! `laws` runs every layer through the service laws; `served` stands layers behind a
+//! `interleaved` tries out how threads may interleave over shared state; `laws` runs every layer through the service laws; `served` stands layers behind a
 //! real server, and `server` a server's own layers; `storm` lets a crowd of clients fail at once; `telemetry` reads what a whole stack writes; `tidy` holds the
 //! workspace to its own rules.
 
+#[cfg(test)]
+mod interleaved;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
@@ -16,3 +18,10 @@ mod storm;
 mod telemetry;
 #[cfg(test)]
 mod tidy;
+
+/// What the files that `interleaved` reads a second time name at the root of their crate.
+#[cfg(test)]
+use {
+    interleaved::{shard, sync},
+    mamparo_core::{InvalidSetting, clock, fnv},
+};

@@ -22,6 +22,7 @@ mod nested;
 mod rejection;
 mod setting;
 pub mod shard;
+mod sync;
 mod transport;
 mod verdict;
 

@@ -5,9 +5,9 @@ use super::state::{Inquiry, Ledger};
 use super::tenant::{TENANT_SLOTS, Tenant};
 use crate::clock::{self, Instant};
 use crate::shard::Tally;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// What pays for the resends to one dependency; clones share it.
 ///

@@ -1,8 +1,7 @@
 //! Counters that many threads add to.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use super::{COUNT, index};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 /// The words of 128 bytes: the cache line of some processors, and the pair that the others fetch at once.
 const LINE: usize = 16;
