@@ -182,6 +182,16 @@ pub enum What<'a> {
         /// The response's status; what HTTP would have got, where gRPC gets 200.
         status: StatusCode,
     },
+    /// A call waited for its turn under a rate limit.
+    RateLimitWaited {
+        /// For how long.
+        waited: Duration,
+    },
+    /// The dependency said that its own limit is used up, and nothing is sent for a while.
+    RateLimitHeard {
+        /// For how long, at least.
+        wait: Duration,
+    },
     /// Work went on after the deadline had passed.
     LateWork {
         /// For how long.

@@ -54,6 +54,8 @@ pub enum Reason {
     BulkheadFull,
     /// The rate limit is used up.
     RateLimited,
+    /// The call costs more than the rate limit's whole burst: it would never pass.
+    AboveBurst,
     /// The load is too high: what is refused now would only have waited.
     Overloaded,
 }
@@ -71,6 +73,7 @@ impl Reason {
             Self::BreakerOpen => "breaker_open",
             Self::BulkheadFull => "bulkhead_full",
             Self::RateLimited => "rate_limited",
+            Self::AboveBurst => "above_burst",
             Self::Overloaded => "overloaded",
         }
     }
@@ -85,6 +88,7 @@ impl Reason {
             Self::BreakerOpen => "circuit breaker is open",
             Self::BulkheadFull => "bulkhead is full",
             Self::RateLimited => "rate limit is used up",
+            Self::AboveBurst => "costs more than the rate limit ever lets pass at once",
             Self::Overloaded => "overloaded",
         }
     }

@@ -7,6 +7,7 @@ use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
+use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::rejection::RejectionLayer;
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
@@ -24,6 +25,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "fault",
     "idempotency_key",
     "operation",
+    "rate_limit",
     "rejection",
     "retry",
     "server_deadline",
@@ -40,6 +42,11 @@ fn attempt() -> AttemptPolicy {
 
 fn server() -> ServerDeadlinePolicy {
     let policy = ServerDeadlinePolicy::builder().maximum(Duration::from_secs(3600));
+    policy.build().unwrap()
+}
+
+fn rate() -> RateLimitPolicy {
+    let policy = RateLimitPolicy::per(Duration::from_secs(1), 1_000_000);
     policy.build().unwrap()
 }
 
@@ -67,6 +74,27 @@ async fn an_attempt_timeout_keeps_the_laws() {
         .await;
     let http = || AttemptTimeoutLayer::http(attempt());
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+/// Rows T9 and T10, of the limiter.
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_keeps_the_laws() {
+    let layer = || RateLimitLayer::new(rate());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || RateLimitLayer::http(rate()).per_tenant();
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+/// Even when each call must wait for its turn.
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_whose_callers_wait_keeps_the_laws() {
+    let policy = RateLimitPolicy::per(Duration::from_millis(10), 1);
+    let policy = policy.max_wait(Duration::from_secs(60)).build().unwrap();
+    let layer = || RateLimitLayer::new(policy);
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
 }
 
 /// Rows T9 and T10: a clone shares the state, and is not taken for ready.

@@ -47,6 +47,31 @@ const EXTRAS: &[Exception] = &[
         "what is kept of an operation until its body is over",
     ),
     (
+        "rate_limit",
+        "bucket.rs",
+        "one limit's state, and the queue of those that wait for it",
+    ),
+    (
+        "rate_limit",
+        "charge.rs",
+        "who pays for a request, and how much",
+    ),
+    (
+        "rate_limit",
+        "limit.rs",
+        "the limit that one call pays from, held",
+    ),
+    (
+        "rate_limit",
+        "obey.rs",
+        "what the dependency says of its own limit",
+    ),
+    (
+        "rate_limit",
+        "waiting.rs",
+        "a call that waits for its turn",
+    ),
+    (
         "rejection",
         "answer.rs",
         "how an error is written, for HTTP and for gRPC",

@@ -1,0 +1,219 @@
+//! Settings and shared state of a rate limit.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::keyed::Keyed;
+use mamparo_core::shard::Spread;
+use mamparo_core::{CallContext, Dependency, Observer, Rejection};
+use tower_layer::Layer;
+
+use super::bucket::Bucket;
+use super::error::limited;
+use super::{
+    Costed, HttpLimits, NoLimits, OneLimit, PerKey, PerTenant, RateLimit, RateLimitPolicy,
+};
+
+/// Lets calls pass at a rate; see the [module](super).
+///
+/// `C` says who pays and how much: [`OneLimit`], [`PerTenant`], [`PerKey`], [`Costed`], or one of your own.
+/// `L` reads from answers what the dependency says of its own limit: [`NoLimits`] or [`HttpLimits`].
+#[derive(Clone, Debug)]
+pub struct RateLimitLayer<C = OneLimit, L = NoLimits> {
+    shared: Spread<Shared<C, L>>,
+}
+
+/// What all services of a layer share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared<C, L> {
+    pub(super) policy: RateLimitPolicy,
+    pub(super) charge: C,
+    pub(super) limits: L,
+    pub(super) dependency: Dependency,
+    pub(super) observer: Option<Arc<dyn Observer>>,
+    pub(super) since: Since,
+    /// The limit of all that have no key.
+    pub(super) one: Arc<Bucket>,
+    pub(super) keys: Option<Arc<Keyed<Arc<Bucket>>>>,
+}
+
+/// When the layer was made: instants are kept as nanoseconds since then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since(Instant);
+
+impl Since {
+    #[inline]
+    pub(super) fn nanos(self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.0);
+        let whole = since.as_secs().wrapping_mul(1_000_000_000);
+        whole.wrapping_add(u64::from(since.subsec_nanos()))
+    }
+}
+
+impl<C, L> Shared<C, L> {
+    /// The limit of a key, if there is one: else [`Self::one`] is the limit.
+    #[inline]
+    pub(super) fn own<K: Hash>(&self, key: Option<&K>) -> Option<Arc<Bucket>> {
+        let keys = self.keys.as_ref()?;
+        let make = |displaced: Option<&Arc<Bucket>>| Arc::new(Bucket::in_place_of(displaced));
+        Some(keys.get_or_make(key?, make))
+    }
+
+    /// The rejection of what would pass after so many nanoseconds.
+    pub(super) fn limited(&self, context: &CallContext, wait: u64) -> Rejection {
+        limited(self.name(context), Duration::from_nanos(wait))
+    }
+
+    /// The dependency's name: this layer's own, or else the operation's.
+    pub(super) fn name(&self, context: &CallContext) -> Dependency {
+        if self.dependency.is_unnamed() {
+            context.dependency()
+        } else {
+            self.dependency
+        }
+    }
+}
+
+impl RateLimitLayer {
+    /// Limits the calls of any service, all of them together.
+    #[must_use]
+    pub fn new(policy: RateLimitPolicy) -> Self {
+        Self::with_limits(policy, NoLimits)
+    }
+}
+
+impl RateLimitLayer<OneLimit, HttpLimits> {
+    /// Limits HTTP calls, all of them together; obeys what the dependency says if the policy [says so].
+    ///
+    /// [says so]: super::RateLimitBuilder::obey
+    #[must_use]
+    pub fn http(policy: RateLimitPolicy) -> Self {
+        Self::with_limits(policy, HttpLimits::default())
+    }
+}
+
+impl<L> RateLimitLayer<OneLimit, L>
+where
+    L: Clone,
+{
+    /// Limits the calls of a protocol, all of them together.
+    #[must_use]
+    pub fn with_limits(policy: RateLimitPolicy, limits: L) -> Self {
+        Self {
+            shared: Spread::new(Shared {
+                policy,
+                charge: OneLimit,
+                limits,
+                dependency: Dependency::UNNAMED,
+                observer: None,
+                since: Since(clock::now()),
+                one: Arc::default(),
+                keys: None,
+            }),
+        }
+    }
+
+    /// Gives each tenant a limit of its own; see [`CallContext::tenant`].
+    #[must_use]
+    pub fn per_tenant(self) -> RateLimitLayer<PerTenant, L> {
+        self.keyed(PerTenant)
+    }
+
+    /// Gives each key of a request a limit of its own: an API key, an authority, a path.
+    ///
+    /// Requests without a key pay together, from a limit of their own.
+    ///
+    /// ```
+    /// use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
+    /// use std::time::Duration;
+    ///
+    /// let policy = RateLimitPolicy::per(Duration::from_secs(1), 10).build()?;
+    /// let layer = RateLimitLayer::http(policy).per_key(|request: &http::Request<String>| {
+    ///     request.headers().get("x-api-key").cloned()
+    /// });
+    /// # let _ = layer;
+    /// # Ok::<(), mamparo_core::InvalidSetting>(())
+    /// ```
+    #[must_use]
+    pub fn per_key<F, Req, K>(self, key: F) -> RateLimitLayer<PerKey<F>, L>
+    where
+        F: Fn(&Req) -> Option<K> + Clone + Send + Sync + 'static,
+        K: Hash,
+    {
+        self.keyed(PerKey(key))
+    }
+
+    /// Lets a type of your own say who pays and how much.
+    #[must_use]
+    pub fn keyed<C: Clone>(self, charge: C) -> RateLimitLayer<C, L> {
+        let keys = Keyed::new(self.shared.policy.settings.max_keys);
+        self.charging(|_| charge, Some(Arc::new(keys)))
+    }
+}
+
+impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
+    /// Says what each request costs; 1 unless told otherwise.
+    ///
+    /// What costs nothing passes whenever the limit is not used up. What costs more than a burst is rejected with
+    /// [`Reason::AboveBurst`](mamparo_core::Reason::AboveBurst), since it would wait for ever.
+    #[must_use]
+    pub fn cost<F, Req>(self, cost: F) -> RateLimitLayer<Costed<C, F>, L>
+    where
+        F: Fn(&Req) -> u32 + Clone + Send + Sync + 'static,
+    {
+        let keys = self.shared.keys.clone();
+        self.charging(|charge| Costed { charge, cost }, keys)
+    }
+
+    fn charging<D: Clone>(
+        self,
+        charge: impl FnOnce(C) -> D,
+        keys: Option<Arc<Keyed<Arc<Bucket>>>>,
+    ) -> RateLimitLayer<D, L> {
+        let shared = Shared::clone(&self.shared);
+        RateLimitLayer {
+            shared: Spread::new(Shared {
+                policy: shared.policy,
+                charge: charge(shared.charge),
+                limits: shared.limits,
+                dependency: shared.dependency,
+                observer: shared.observer,
+                since: shared.since,
+                one: shared.one,
+                keys,
+            }),
+        }
+    }
+
+    /// Names the dependency; needed where no layer around this one does.
+    #[must_use]
+    pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
+        let dependency = dependency.into();
+        self.shared.change(|shared| shared.dependency = dependency);
+        self
+    }
+
+    /// Reports what happens to an observer.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.shared
+            .change(|shared| shared.observer = Some(observer));
+        self
+    }
+
+    /// Returns for how many keys a limit is kept now.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.shared.keys.as_ref().map_or(0, |keys| keys.len())
+    }
+}
+
+impl<S, C: Clone, L: Clone> Layer<S> for RateLimitLayer<C, L> {
+    type Service = RateLimit<S, C, L>;
+
+    fn layer(&self, inner: S) -> RateLimit<S, C, L> {
+        RateLimit::new(inner, self.shared.clone())
+    }
+}

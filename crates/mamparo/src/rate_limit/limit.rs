@@ -1,0 +1,69 @@
+//! The limit that one call pays from, held for as long as the call needs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::shard::Held;
+use mamparo_core::{CallContext, Event, What};
+
+use super::ReadsLimit;
+use super::bucket::Bucket;
+use super::layer::Shared;
+
+/// By how much a wait that the dependency asks for is lengthened at most: a tenth, so that not all come back at once.
+const JITTER: f64 = 0.1;
+
+/// The limit that one call pays from.
+pub(super) struct Limit<C, L> {
+    pub(super) shared: Held<Shared<C, L>>,
+    /// Its key's, where it has one.
+    own: Option<Arc<Bucket>>,
+}
+
+impl<C, L> Limit<C, L> {
+    #[inline]
+    pub(super) const fn new(shared: Held<Shared<C, L>>, own: Option<Arc<Bucket>>) -> Self {
+        Self { shared, own }
+    }
+
+    #[inline]
+    pub(super) fn bucket(&self) -> &Arc<Bucket> {
+        self.own.as_ref().unwrap_or(&self.shared.one)
+    }
+
+    /// How many nanoseconds it takes until so much has passed.
+    pub(super) fn wait(&self, now: Instant, cost: u64) -> u64 {
+        let (gcra, now) = (self.shared.policy.gcra, self.shared.since.nanos(now));
+        gcra.wait(self.bucket().meter.full_at(), now, cost)
+    }
+
+    /// Keeps it until the answer is there, if that is to be obeyed.
+    pub(super) fn listening(self) -> Option<Self> {
+        self.shared.policy.settings.obey.is_some().then_some(self)
+    }
+
+    /// Obeys what an answer says of the dependency's own limit.
+    #[inline]
+    pub(super) fn hear<Res>(&self, answer: &Res)
+    where
+        L: ReadsLimit<Res>,
+    {
+        let asked = self.shared.limits.wait(answer);
+        if let Some(wait) = asked.filter(|wait| !wait.is_zero()) {
+            self.close(wait);
+        }
+    }
+
+    #[cold]
+    fn close(&self, asked: Duration) {
+        let shared = &*self.shared;
+        let at_most = shared.policy.settings.obey.unwrap_or_default();
+        let wait = asked.mul_f64(1.0 + JITTER * fastrand::f64()).min(at_most);
+        let now = shared.since.nanos(clock::now());
+        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.bucket().meter.close(shared.policy.gcra, now, nanos);
+        let what = What::RateLimitHeard { wait };
+        Event::report(shared.observer.as_ref(), &CallContext::current(), what);
+    }
+}

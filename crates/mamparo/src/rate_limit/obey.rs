@@ -1,0 +1,66 @@
+//! What the dependency says of its own limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Response, StatusCode};
+use mamparo_core::clock::{SystemClock, WallClock};
+use mamparo_core::http::hint;
+
+/// Reads from an answer how long the dependency lets nothing pass.
+pub trait ReadsLimit<Res>: Clone + Send + Sync + 'static {
+    /// Returns the wait, if the answer asks for one.
+    fn wait(&self, answer: &Res) -> Option<Duration>;
+}
+
+/// Answers that say nothing of a limit: any tower service.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLimits;
+
+impl<Res> ReadsLimit<Res> for NoLimits {
+    #[inline]
+    fn wait(&self, _: &Res) -> Option<Duration> {
+        None
+    }
+}
+
+/// HTTP: `Retry-After` of a 429 or 503, or else `RateLimit` of any answer when nothing is left.
+///
+/// `RateLimit` is that of draft-ietf-httpapi-ratelimit-headers-10: how long the policies that have nothing left ask to
+/// wait. What is malformed is ignored, and so is what a stored answer says. `X-RateLimit-*` is not read: what its
+/// numbers mean differs from server to server.
+#[derive(Clone, Debug)]
+pub struct HttpLimits {
+    clock: Arc<dyn WallClock>,
+}
+
+impl HttpLimits {
+    /// Reads an HTTP date in `Retry-After` by this clock, where the answer has no `Date`.
+    #[must_use]
+    pub fn with_clock(clock: impl WallClock) -> Self {
+        Self {
+            clock: Arc::new(clock),
+        }
+    }
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self::with_clock(SystemClock)
+    }
+}
+
+impl<B> ReadsLimit<Response<B>> for HttpLimits {
+    fn wait(&self, answer: &Response<B>) -> Option<Duration> {
+        let refused = [
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
+        let headers = answer.headers();
+        if refused.contains(&answer.status()) {
+            hint::server_wait(headers, &*self.clock)
+        } else {
+            hint::rate_limit(headers)
+        }
+    }
+}

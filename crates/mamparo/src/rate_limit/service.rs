@@ -1,0 +1,138 @@
+//! The wiring of a rate limit.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::shard::Spread;
+use mamparo_core::{BoxError, CallContext, Gate};
+use tower_service::Service;
+
+use super::bucket::{Bucket, Unsent};
+use super::error::too_costly;
+use super::layer::Shared;
+use super::limit::Limit;
+use super::state::Decision;
+use super::waiting::Waiting;
+use super::{Charge, RateLimitFuture, ReadsLimit};
+use crate::bound;
+
+/// Lets calls pass at a rate; see the [module](super).
+pub struct RateLimit<S, C, L> {
+    inner: Gate<S>,
+    shared: Spread<Shared<C, L>>,
+}
+
+impl<S, C, L> RateLimit<S, C, L> {
+    pub(super) const fn new(inner: S, shared: Spread<Shared<C, L>>) -> Self {
+        Self {
+            inner: Gate::new(inner),
+            shared,
+        }
+    }
+}
+
+impl<S, C, L, Req> Service<Req> for RateLimit<S, C, L>
+where
+    S: Service<Req> + Clone,
+    S::Error: Into<BoxError>,
+    C: Charge<Req>,
+    L: ReadsLimit<S::Response>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = RateLimitFuture<S, C, L, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Req) -> Self::Future {
+        let shared = &*self.shared;
+        let cost = shared.charge.cost(&request);
+        let own = shared.own(shared.charge.key(&request).as_ref());
+        let bucket = own.as_ref().unwrap_or(&shared.one);
+        let now = clock::now();
+        let (gcra, nanos) = (shared.policy.gcra, shared.since.nanos(now));
+        let waits = !shared.policy.max_wait().is_zero() && bucket.is_waited_for();
+        let refused = if waits {
+            Decision::NotYet { wait: 0 }
+        } else {
+            match bucket.meter.take(gcra, nanos, cost) {
+                Ok(taken) => {
+                    let future = self.inner.call(request);
+                    let unsent = if future.is_called() {
+                        None
+                    } else {
+                        Some(Box::new(Unsent::new(Arc::clone(bucket), taken)))
+                    };
+                    let obeys = shared.policy.settings.obey.is_some();
+                    let listening = obeys.then(|| Limit::new(self.shared.hold(), own));
+                    return RateLimitFuture::passed(future, unsent, listening);
+                }
+                Err(refused) => refused,
+            }
+        };
+        self.not_now(request, own, cost, now, refused)
+    }
+}
+
+impl<S, C, L> RateLimit<S, C, L> {
+    /// Waits for its turn, or is refused.
+    #[cold]
+    fn not_now<Req>(
+        &mut self,
+        request: Req,
+        own: Option<Arc<Bucket>>,
+        cost: u32,
+        now: Instant,
+        decision: Decision,
+    ) -> RateLimitFuture<S, C, L, Req>
+    where
+        S: Service<Req> + Clone,
+        C: Clone,
+        L: Clone,
+    {
+        // A place that the inner service has given us is held neither through a wait nor after a refusal.
+        self.inner = self.inner.clone();
+        let context = CallContext::current();
+        let shared = &*self.shared;
+        let rejection = match decision {
+            Decision::NotYet { .. } if !shared.policy.max_wait().is_zero() => {
+                let limit = Limit::new(self.shared.hold(), own);
+                match Waiting::begin((self.inner.clone(), request), (limit, cost), now) {
+                    Ok(waiting) => return RateLimitFuture::waits(waiting),
+                    Err(rejection) => rejection,
+                }
+            }
+            Decision::NotYet { wait } => shared.limited(&context, wait),
+            Decision::Never | Decision::Pass { .. } => too_costly(shared.name(&context)),
+        };
+        let observer = shared.observer.as_ref();
+        RateLimitFuture::refused(bound::reject(rejection, &context, observer))
+    }
+}
+
+impl<S: Clone, C, L> Clone for RateLimit<S, C, L>
+where
+    C: Clone,
+    L: Clone,
+{
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<S: fmt::Debug, C, L> fmt::Debug for RateLimit<S, C, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! The generic cell rate algorithm (ITU-T I.371, annex A; as virtual scheduling), in whole nanoseconds.
+//!
+//! All that is kept of the past is one instant: when the whole burst will be there again. A call moves it on by what
+//! the call costs, and may not move it further ahead of now than a whole burst takes.
+
+use std::time::Duration;
+
+/// The shape of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gcra {
+    /// What a cost of one takes, rounded up: never more than the rate.
+    interval: u64,
+    /// What the whole burst takes.
+    tolerance: u64,
+    burst: u32,
+}
+
+/// What becomes of a call, by one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It passes; the burst is whole again then.
+    Pass { full_at: u64 },
+    /// It would pass after so many nanoseconds.
+    NotYet { wait: u64 },
+    /// It would never pass: it costs more than a burst.
+    Never,
+}
+
+impl Gcra {
+    /// A limit of `count` per `period`, and a burst; none of them is zero.
+    pub(super) fn new(count: u32, period: Duration, burst: u32) -> Self {
+        let interval = period.as_nanos().div_ceil(u128::from(count.max(1)));
+        let interval = u64::try_from(interval).unwrap_or(u64::MAX).max(1);
+        Self {
+            interval,
+            tolerance: interval.saturating_mul(u64::from(burst)),
+            burst,
+        }
+    }
+
+    /// Tells whether a burst covers that cost.
+    #[inline]
+    pub(super) const fn fits(self, cost: u32) -> bool {
+        cost <= self.burst
+    }
+
+    /// Says what becomes of a call that comes `now`, where the burst would be whole again at `full_at`.
+    #[inline]
+    pub(super) fn decide(self, full_at: u64, now: u64, cost: u32) -> Decision {
+        if !self.fits(cost) {
+            return Decision::Never;
+        }
+        let (full_at, earliest) = self.after(full_at, now, u64::from(cost));
+        if earliest <= now {
+            Decision::Pass { full_at }
+        } else {
+            Decision::NotYet {
+                wait: earliest - now,
+            }
+        }
+    }
+
+    /// Returns how long it takes until so much more has passed, of which no part is more than a burst.
+    pub(super) fn wait(self, full_at: u64, now: u64, cost: u64) -> u64 {
+        self.after(full_at, now, cost).1.saturating_sub(now)
+    }
+
+    /// The least `full_at` with which nothing passes for so long, and then one call after the other.
+    pub(super) const fn closed(self, now: u64, wait: u64) -> u64 {
+        let all = now.saturating_add(wait).saturating_add(self.tolerance);
+        all.saturating_sub(self.interval)
+    }
+
+    /// When the burst is whole again after that cost, and when the cost can be taken.
+    #[inline]
+    fn after(self, full_at: u64, now: u64, cost: u64) -> (u64, u64) {
+        let charge = self.interval.saturating_mul(cost);
+        let full_at = full_at.max(now).saturating_add(charge);
+        (full_at, full_at.saturating_sub(self.tolerance))
+    }
+}

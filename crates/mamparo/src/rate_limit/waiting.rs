@@ -1,0 +1,125 @@
+//! A call that waits for its turn.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::gate::GateFuture;
+use mamparo_core::{BoxError, CallContext, Event, Gate, Rejection, What};
+use tokio::time::{sleep, timeout_at};
+use tower_service::Service;
+
+use super::bucket::{Place, Taken, Unsent};
+use super::error::too_costly;
+use super::layer::Since;
+use super::limit::Limit;
+use super::state::{Decision, Gcra};
+use crate::bound;
+
+/// What is left of the deadline for the call itself: with less, waiting would be for nothing.
+const MIN_ATTEMPT: Duration = Duration::from_millis(10);
+
+/// How late a timer may be: it is no reason to give a turn up.
+const GRAIN: Duration = Duration::from_millis(2);
+
+/// A call that waits for its turn.
+pub(super) struct Waiting<S, C, L, Req> {
+    turn: Pin<Box<dyn Future<Output = Option<Taken>> + Send + Sync>>,
+    gate: Gate<S>,
+    /// Until its turn has come.
+    call: Option<(Req, Limit<C, L>)>,
+    cost: u32,
+    began: Instant,
+}
+
+/// A call whose turn has come.
+pub(super) struct Passed<S: Service<Req>, C, L, Req> {
+    pub(super) future: GateFuture<S, Req>,
+    pub(super) unsent: Box<Unsent>,
+    pub(super) limit: Limit<C, L>,
+}
+
+impl<S, C, L, Req> Waiting<S, C, L, Req> {
+    /// Takes a place in the queue, unless its turn would come too late or the queue is full.
+    pub(super) fn begin(
+        (gate, request): (Gate<S>, Req),
+        (limit, cost): (Limit<C, L>, u32),
+        now: Instant,
+    ) -> Result<Box<Self>, Rejection> {
+        let (shared, bucket) = (&*limit.shared, limit.bucket());
+        let (policy, context) = (&shared.policy, CallContext::current());
+        if !policy.gcra.fits(cost) {
+            return Err(too_costly(shared.name(&context)));
+        }
+        let place = Place::take(Arc::clone(bucket), cost);
+        let wait = limit.wait(now, place.total);
+        let longest = match context.attempt_remaining(now) {
+            Some(remaining) => remaining.saturating_sub(MIN_ATTEMPT),
+            None => Duration::MAX,
+        };
+        let longest = longest.min(policy.max_wait());
+        let full = place.total > u64::from(policy.settings.max_waiting);
+        if full || Duration::from_nanos(wait) > longest {
+            return Err(shared.limited(&context, wait));
+        }
+        let until = clock::later(now, longest.saturating_add(GRAIN));
+        Ok(Box::new(Self {
+            turn: Box::pin(turn(place, policy.gcra, shared.since, until)),
+            gate,
+            call: Some((request, limit)),
+            cost,
+            began: now,
+        }))
+    }
+
+    /// Polls the wait; when its turn has come, calls the inner service or waits for it.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Passed<S, C, L, Req>, BoxError>>
+    where
+        S: Service<Req> + Clone,
+    {
+        let turn = ready!(self.turn.as_mut().poll(cx));
+        let Some((request, limit)) = self.call.take() else {
+            return Poll::Pending; // not reached: it is polled until its turn has come, and no more
+        };
+        let (shared, context, now) = (&*limit.shared, CallContext::current(), clock::now());
+        let observer = shared.observer.as_ref();
+        let Some(taken) = turn else {
+            let total = limit.bucket().ahead().saturating_add(u64::from(self.cost));
+            let rejection = shared.limited(&context, limit.wait(now, total));
+            return Poll::Ready(Err(bound::reject(rejection, &context, observer)));
+        };
+        // From here on it pays, unless it ends before the inner service is called.
+        let unsent = Box::new(Unsent::new(Arc::clone(limit.bucket()), taken));
+        let waited = now.saturating_duration_since(self.began);
+        Event::report(observer, &context, What::RateLimitWaited { waited });
+        Poll::Ready(Ok(Passed {
+            future: self.gate.call(request),
+            unsent,
+            limit,
+        }))
+    }
+}
+
+/// Waits for its turn, first come, first served, and takes the cost; nothing when the time for it is over.
+///
+/// Nothing is taken before that, so that whoever goes away leaves its turn to the next.
+async fn turn(place: Place, gcra: Gcra, since: Since, until: Instant) -> Option<Taken> {
+    let take = async {
+        let _turn = place.bucket.turn.lock().await;
+        loop {
+            let now = since.nanos(clock::now());
+            match place.bucket.meter.take(gcra, now, place.cost) {
+                Ok(taken) => return Some(taken),
+                Err(Decision::NotYet { wait }) => sleep(Duration::from_nanos(wait)).await,
+                Err(_) => return None, // not reached: what never passes takes no place
+            }
+        }
+    };
+    timeout_at(until, take).await.unwrap_or(None)
+}
