@@ -91,7 +91,7 @@ async fn a_rate_limit_keeps_the_laws() {
 /// Even when each call must wait for its turn.
 #[tokio::test(start_paused = true)]
 async fn a_rate_limit_whose_callers_wait_keeps_the_laws() {
-    let policy = RateLimitPolicy::per(Duration::from_millis(10), 1);
+    let policy = RateLimitPolicy::per(Duration::from_millis(1), 10).burst(1);
     let policy = policy.max_wait(Duration::from_secs(60)).build().unwrap();
     let layer = || RateLimitLayer::new(policy);
     Laws::plain().assert_all(|inner| layer().layer(inner)).await;

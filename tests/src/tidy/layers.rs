@@ -66,11 +66,7 @@ const EXTRAS: &[Exception] = &[
         "obey.rs",
         "what the dependency says of its own limit",
     ),
-    (
-        "rate_limit",
-        "waiting.rs",
-        "a call that waits for its turn",
-    ),
+    ("rate_limit", "waiting.rs", "a call that waits for its turn"),
     (
         "rejection",
         "answer.rs",

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
-use mamparo_core::{Event, Observer, Plain, What};
-use mamparo_testkit::service::{Door, NeverReady, Strict, ready};
+use mamparo_core::{BoxError, Event, Observer, Plain, What};
+use mamparo_testkit::service::{Door, NeverReady, Script, Step, Strict, ready};
 use tower::{Layer, Service, ServiceExt};
 
-use super::*;
+use super::super::*;
+use super::cast::*;
 use crate::retry::{RetryLayer, RetryPolicy};
 
 /// Row E8, of the limiter: what is rejected is not sent. The peers' row: it says when to come back.

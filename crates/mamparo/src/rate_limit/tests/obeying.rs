@@ -1,13 +1,14 @@
 //! What the dependency says of its own limit, and whether it is obeyed.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, StatusCode};
 use mamparo_core::clock;
 use tower::{Layer, Service, ServiceExt};
 
-use super::*;
-use crate::rate_limit::{HttpLimits, ReadsLimit};
+use super::super::*;
+use super::cast::*;
 
 type Headers = &'static [(&'static str, &'static str)];
 

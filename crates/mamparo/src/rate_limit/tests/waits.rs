@@ -1,10 +1,11 @@
 //! Calls that wait for their turn.
 
-use mamparo_core::clock;
+use mamparo_core::{Reason, clock};
 use mamparo_testkit::service::Strict;
 use tower::{Layer, Service, ServiceExt};
 
-use super::*;
+use super::super::*;
+use super::cast::*;
 use crate::deadline::{DeadlineLayer, DeadlinePolicy};
 
 /// Row F1: whoever goes away while it waits has taken nothing.
