@@ -27,6 +27,16 @@ enum HeldBody<B> {
     Recorded(Recording<B>),
 }
 
+impl<B> HttpHeld<B> {
+    /// The request with that body; held on if there may be `more`.
+    fn with(self, body: ReplayBody<B>, more: bool) -> (Request<ReplayBody<B>>, Option<Self>) {
+        if !more {
+            return (Request::from_parts(self.head, body), None);
+        }
+        (Request::from_parts(self.head.clone(), body), Some(self))
+    }
+}
+
 impl<B> fmt::Debug for HttpHeld<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpHeld")
@@ -60,8 +70,8 @@ where
         let (body, held) = if body.is_end_stream() {
             (ReplayBody::empty(), HeldBody::Empty)
         } else {
-            let recording = Recording::new(body, bound);
-            (recording.reader().into(), HeldBody::Recorded(recording))
+            let (recording, reader) = Recording::new(body, bound);
+            (reader.into(), HeldBody::Recorded(recording))
         };
         let held = HttpHeld {
             head: copy,
@@ -79,10 +89,19 @@ where
             HeldBody::Empty => ReplayBody::empty(),
             HeldBody::Recorded(recording) => recording.take_over()?.into(),
         };
-        if !more {
-            return Ok((Request::from_parts(held.head, body), None));
-        }
-        Ok((Request::from_parts(held.head.clone(), body), Some(held)))
+        Ok(held.with(body, more))
+    }
+
+    fn beside(
+        &self,
+        held: HttpHeld<B>,
+        more: bool,
+    ) -> Result<(Self::Wire, Option<HttpHeld<B>>), NotResent> {
+        let body = match &held.body {
+            HeldBody::Empty => ReplayBody::empty(),
+            HeldBody::Recorded(recording) => recording.join()?.into(),
+        };
+        Ok(held.with(body, more))
     }
 
     fn safety(&self, request: &Request<B>) -> Safety {

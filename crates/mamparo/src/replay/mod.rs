@@ -8,11 +8,14 @@
 //! - a body within the bound is replayed with the same frames and trailers, and a resend may begin while its
 //!   upload is unfinished: the new attempt reads on where the recording ends;
 //! - a body over the bound is sent once, never refused, and nothing of it is kept;
-//! - once a resend has taken over, the attempt before reads no more of the body: its reader fails.
+//! - once a resend has taken over, the attempt before reads no more of the body: its reader fails;
+//! - attempts side by side each read the whole body, whoever is ahead reads from the source for all. Should it outgrow
+//!   the bound, the oldest of them reads on and the others fail.
 //!
 //! Retry uses it, and whatever else resends; it is not a layer.
 
 mod body;
+mod crowd;
 mod http;
 mod plain;
 mod recording;
@@ -21,7 +24,7 @@ mod safety;
 
 pub use body::ReplayBody;
 pub use http::{ATTEMPT_HEADER, HttpHeld};
-pub use recording::Superseded;
+pub use recording::{NotKept, Superseded};
 pub use request::Replay;
 pub use safety::Safety;
 

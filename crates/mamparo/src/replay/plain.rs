@@ -56,6 +56,10 @@ where
         self.inner().again(held, more)
     }
 
+    fn beside(&self, held: C::Held, more: bool) -> Result<(C::Wire, Option<C::Held>), NotResent> {
+        self.inner().beside(held, more)
+    }
+
     fn safety(&self, request: &Req) -> Safety {
         self.inner().safety(request)
     }

@@ -1,4 +1,4 @@
-//! The recording of a body that several attempts read, one after the other.
+//! The recording of a body that several attempts read, one after the other or side by side.
 
 use std::error::Error;
 use std::fmt::{self, Display};
@@ -10,6 +10,11 @@ use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use mamparo_core::{BoxError, NotResent};
+
+use super::crowd::Crowd;
+
+/// As many readers as a body may have, over all attempts of its operation.
+const MAX_READERS: u32 = u128::BITS;
 
 /// A body that is recorded while it is read, up to a bound.
 pub(crate) struct Recording<B> {
@@ -35,16 +40,21 @@ struct Tape<B> {
     ended: bool,
     recorded: usize,
     bound: usize,
-    /// The reader that may read: the last one made.
-    current: u32,
+    /// How many readers were made; it numbers them.
+    made: u32,
+    /// The readers that may read, a bit each. The oldest of them is never held up by the others.
+    readers: u128,
+    /// The one reader that waits, while there is one only.
     waiting: Option<Waker>,
+    /// All that wait, once a second one was made.
+    crowd: Option<Arc<Crowd>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// All that was read so far.
     Whole,
-    /// Nothing: it was too much.
+    /// Nothing but what the oldest reader has yet to read: it was too much.
     Overflowed,
     /// Nothing: the source failed.
     Failed,
@@ -63,13 +73,36 @@ impl Display for Superseded {
 
 impl Error for Superseded {}
 
+/// A body's reader was given up because what it had yet to read is not kept: the attempt beside it reads on.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct NotKept;
+
+impl Display for NotKept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the request's body is too large to be kept: only the attempt before this one reads it",
+        )
+    }
+}
+
+impl Error for NotKept {}
+
 fn lock<B>(tape: &Mutex<Tape<B>>) -> MutexGuard<'_, Tape<B>> {
     // A panic of the source poisons the lock; what was recorded before it is still whole.
     tape.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+const fn bit(number: u32) -> u128 {
+    match 1u128.checked_shl(number) {
+        Some(bit) => bit,
+        None => 0,
+    }
+}
+
 impl<B: Body> Recording<B> {
-    pub(super) fn new(body: B, bound: usize) -> Self {
+    /// Records a body, and makes the first attempt's reader.
+    pub(super) fn new(body: B, bound: usize) -> (Self, Reader<B>) {
         let hint = body.size_hint();
         let tape = Tape {
             source: Box::pin(body),
@@ -79,39 +112,55 @@ impl<B: Body> Recording<B> {
             ended: false,
             recorded: 0,
             bound,
-            current: 0,
+            made: 1,
+            readers: bit(0),
             waiting: None,
+            crowd: None,
         };
-        Self {
+        let recording = Self {
             tape: Arc::new(Mutex::new(tape)),
             hint,
-        }
-    }
-
-    /// Makes the first attempt's reader.
-    pub(super) fn reader(&self) -> Reader<B> {
-        self.next_reader(lock(&self.tape))
+        };
+        let first = recording.reader(0);
+        (recording, first)
     }
 
     /// Makes a reader for another attempt, if the body is still whole; the ones made before it fail from now on.
     pub(super) fn take_over(&self) -> Result<Reader<B>, NotResent> {
         // One lock for both: the attempt before may read on meanwhile, and so lose what was recorded.
-        let tape = lock(&self.tape);
-        match tape.kept {
-            Kept::Overflowed => Err(NotResent::BodyTooLarge),
-            Kept::Failed => Err(NotResent::BodyUnavailable),
-            Kept::Whole => Ok(self.next_reader(tape)),
-        }
-    }
-
-    fn next_reader(&self, mut tape: MutexGuard<'_, Tape<B>>) -> Reader<B> {
-        tape.current += 1;
-        let number = tape.current;
-        let superseded = tape.waiting.take();
+        let mut tape = lock(&self.tape);
+        let number = tape.another()?;
+        tape.readers = bit(number);
+        let superseded = (tape.waiting.take(), tape.crowd.take());
         drop(tape);
-        if let Some(waker) = superseded {
+        let (one, crowd) = superseded;
+        if let Some(waker) = one {
             waker.wake();
         }
+        if let Some(crowd) = crowd {
+            crowd.wake_all();
+        }
+        Ok(self.reader(number))
+    }
+
+    /// Makes a reader for an attempt beside those under way, if the body is still whole; all of them read on.
+    pub(super) fn join(&self) -> Result<Reader<B>, NotResent> {
+        let mut tape = lock(&self.tape);
+        let oldest = tape.oldest();
+        let number = tape.another()?;
+        tape.readers |= bit(number);
+        if tape.crowd.is_none() {
+            let crowd = Arc::<Crowd>::default();
+            if let Some(waker) = tape.waiting.take() {
+                crowd.join(oldest, &waker);
+            }
+            tape.crowd = Some(crowd);
+        }
+        drop(tape);
+        Ok(self.reader(number))
+    }
+
+    fn reader(&self, number: u32) -> Reader<B> {
         Reader {
             tape: Arc::clone(&self.tape),
             number,
@@ -123,18 +172,47 @@ impl<B: Body> Recording<B> {
     }
 }
 
+impl<B> Tape<B> {
+    /// Numbers another reader, if it can still read the whole body.
+    const fn another(&mut self) -> Result<u32, NotResent> {
+        match self.kept {
+            Kept::Overflowed => return Err(NotResent::BodyTooLarge),
+            Kept::Failed => return Err(NotResent::BodyUnavailable),
+            Kept::Whole if self.made == MAX_READERS => return Err(NotResent::BodyUnavailable),
+            Kept::Whole => {}
+        }
+        self.made += 1;
+        Ok(self.made - 1)
+    }
+
+    /// The number of the oldest reader that may read.
+    const fn oldest(&self) -> u32 {
+        self.readers.trailing_zeros()
+    }
+
+    const fn may_read(&self, reader: u32) -> bool {
+        self.readers & bit(reader) != 0
+    }
+}
+
 impl<B> Tape<B>
 where
     B: Body,
     B::Error: Into<BoxError>,
 {
     /// Reads one more frame from the source and records it.
-    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BoxError>> {
-        let frame = match ready!(self.source.as_mut().poll_frame(cx)) {
+    fn advance(
+        &mut self,
+        reader: u32,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, BoxError>> {
+        let frame = match ready!(self.poll_source(reader, cx)) {
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
                 self.ended = true;
-                self.forget(Kept::Failed);
+                self.kept = Kept::Failed;
+                self.readers = bit(reader);
+                self.frames = Vec::new();
                 return Poll::Ready(Err(error.into()));
             }
             None => {
@@ -142,15 +220,35 @@ where
                 return Poll::Ready(Ok(None));
             }
         };
-        match frame.into_data() {
-            Ok(mut data) => {
-                Poll::Ready(Ok(Some(self.record(data.copy_to_bytes(data.remaining())))))
-            }
+        Poll::Ready(match frame.into_data() {
+            Ok(mut data) => self
+                .record(reader, data.copy_to_bytes(data.remaining()))
+                .map(Some)
+                .map_err(Into::into),
             Err(frame) => {
                 self.end(frame.into_trailers().ok());
-                Poll::Ready(Ok(None))
+                Ok(None)
             }
-        }
+        })
+    }
+
+    fn poll_source(
+        &mut self,
+        reader: u32,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let Some(crowd) = &self.crowd else {
+            let frame = self.source.as_mut().poll_frame(cx);
+            if frame.is_pending() {
+                self.waiting = Some(cx.waker().clone());
+            }
+            return frame;
+        };
+        crowd.join(reader, cx.waker());
+        let all = Waker::from(Arc::clone(crowd));
+        self.source
+            .as_mut()
+            .poll_frame(&mut Context::from_waker(&all))
     }
 
     fn end(&mut self, trailers: Option<HeaderMap>) {
@@ -158,22 +256,29 @@ where
         self.ended = true;
     }
 
-    fn record(&mut self, data: Bytes) -> Bytes {
-        if self.kept == Kept::Whole {
-            // An empty frame takes a place too: without end of them the tape would grow without bound.
-            self.recorded = self.recorded.saturating_add(data.len().max(1));
-            if self.recorded > self.bound {
-                self.forget(Kept::Overflowed);
-            } else {
-                self.frames.push(data.clone());
+    fn record(&mut self, reader: u32, data: Bytes) -> Result<Bytes, NotKept> {
+        let oldest = self.oldest() == reader;
+        match self.kept {
+            Kept::Whole => {
+                // An empty frame takes a place too: without end of them the tape would grow without bound.
+                self.recorded = self.recorded.saturating_add(data.len().max(1));
+                if self.recorded <= self.bound {
+                    self.frames.push(data.clone());
+                    return Ok(data);
+                }
+                self.kept = Kept::Overflowed;
+                self.readers = bit(self.oldest());
+                if !oldest {
+                    // The oldest is behind, and must not miss what only this tape still has.
+                    self.frames.push(data);
+                    return Err(NotKept);
+                }
             }
+            // The oldest reader has read all that had been kept for it.
+            Kept::Overflowed | Kept::Failed => {}
         }
-        data
-    }
-
-    fn forget(&mut self, because: Kept) {
-        self.kept = because;
         self.frames = Vec::new();
+        Ok(data)
     }
 }
 
@@ -188,8 +293,12 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let tape = Arc::clone(&self.tape);
         let mut tape = lock(&tape);
-        if tape.current != self.number {
-            return Poll::Ready(Some(Err(Superseded.into())));
+        if !tape.may_read(self.number) {
+            return Poll::Ready(Some(Err(if tape.kept == Kept::Whole {
+                Superseded.into()
+            } else {
+                NotKept.into()
+            })));
         }
         if let Some(recorded) = tape.frames.get(self.next) {
             return Poll::Ready(Some(Ok(self.took(recorded.clone()))));
@@ -197,15 +306,19 @@ where
         if tape.ended {
             return Poll::Ready(self.take_trailers(&tape));
         }
-        match tape.advance(cx) {
-            Poll::Pending => {
-                tape.waiting = Some(cx.waker().clone());
-                Poll::Pending
-            }
-            Poll::Ready(Ok(Some(data))) => Poll::Ready(Some(Ok(self.took(data)))),
-            Poll::Ready(Ok(None)) => Poll::Ready(self.take_trailers(&tape)),
-            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(error))),
+        let advanced = ready!(tape.advance(self.number, cx));
+        let frame = match advanced {
+            Ok(Some(data)) => Some(Ok(self.took(data))),
+            Ok(None) => self.take_trailers(&tape),
+            Err(error) => Some(Err(error)),
+        };
+        let others = tape.crowd.clone();
+        drop(tape);
+        if let Some(others) = others {
+            others.leave(self.number);
+            others.wake_all();
         }
+        Poll::Ready(frame)
     }
 
     fn took(&mut self, data: Bytes) -> Frame<Bytes> {
@@ -222,8 +335,8 @@ where
 
     pub(super) fn is_end_stream(&self) -> bool {
         let tape = lock(&self.tape);
-        // The end that a later reader came to is not this one's: what it sent must not pass for a whole body.
-        if tape.current != self.number || self.next < tape.frames.len() {
+        // The end that another reader came to is not this one's: what it sent must not pass for a whole body.
+        if !tape.may_read(self.number) || self.next < tape.frames.len() {
             return false;
         }
         if tape.ended {
@@ -240,5 +353,15 @@ where
         }
         hint.set_lower(self.hint.lower().saturating_sub(self.read));
         hint
+    }
+}
+
+impl<B> Drop for Reader<B> {
+    fn drop(&mut self) {
+        let mut tape = lock(&self.tape);
+        tape.readers &= !bit(self.number);
+        if let Some(crowd) = &tape.crowd {
+            crowd.leave(self.number);
+        }
     }
 }

@@ -17,7 +17,9 @@ pub trait Replay<Req>: Send + Sync + 'static {
     /// copied. Holding nothing although asked to means that the request is too large to be sent again.
     fn split(&self, request: Req, keep: Option<usize>) -> (Self::Wire, Option<Self::Held>);
 
-    /// Makes the request again; `more` tells whether yet another resend can follow.
+    /// Makes the request again, after the attempts before it are over: they read no more of a body.
+    ///
+    /// `more` tells whether yet another resend can follow.
     ///
     /// # Errors
     ///
@@ -27,6 +29,21 @@ pub trait Replay<Req>: Send + Sync + 'static {
         held: Self::Held,
         more: bool,
     ) -> Result<(Self::Wire, Option<Self::Held>), NotResent>;
+
+    /// Makes the request again beside attempts that are still under way: all of them read the whole body.
+    ///
+    /// The same as [`again`](Self::again) where attempts share nothing.
+    ///
+    /// # Errors
+    ///
+    /// Says why the request can't be made again; the attempts under way are not disturbed.
+    fn beside(
+        &self,
+        held: Self::Held,
+        more: bool,
+    ) -> Result<(Self::Wire, Option<Self::Held>), NotResent> {
+        self.again(held, more)
+    }
 
     /// Tells what makes the request safe to send again, or not.
     fn safety(&self, request: &Req) -> Safety;

@@ -18,6 +18,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod beside;
+
 const CAP: usize = 8;
 
 type Attempt<B> = Request<ReplayBody<B>>;
