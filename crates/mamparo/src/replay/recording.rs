@@ -50,6 +50,8 @@ struct Tape<B> {
     crowd: Option<Arc<Crowd>>,
 }
 
+type FrameOf<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// All that was read so far.
@@ -236,7 +238,7 @@ where
         &mut self,
         reader: u32,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<FrameOf<B>>> {
         let Some(crowd) = &self.crowd else {
             let frame = self.source.as_mut().poll_frame(cx);
             if frame.is_pending() {
