@@ -37,10 +37,12 @@ pub mod connect_timeout;
 pub mod deadline;
 #[cfg(feature = "fault")]
 pub mod fault;
+pub mod hedge;
 pub mod idempotency_key;
 pub mod rate_limit;
 pub mod rejection;
 pub mod replay;
+mod resend;
 pub mod retry;
 pub mod server_deadline;
 pub mod stack;

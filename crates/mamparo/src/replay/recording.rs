@@ -234,11 +234,7 @@ where
         })
     }
 
-    fn poll_source(
-        &mut self,
-        reader: u32,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<FrameOf<B>>> {
+    fn poll_source(&mut self, reader: u32, cx: &mut Context<'_>) -> Poll<Option<FrameOf<B>>> {
         let Some(crowd) = &self.crowd else {
             let frame = self.source.as_mut().poll_frame(cx);
             if frame.is_pending() {

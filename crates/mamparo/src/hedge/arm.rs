@@ -1,0 +1,202 @@
+//! An attempt beside the first: paid for, waiting for its own readiness, then under way.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use mamparo_core::budget::{InFlight, Withdrawal};
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::{BoxError, CallContext, Cause, Event, Kind, Observer, What};
+use pin_project::pin_project;
+use tower_service::Service;
+
+/// What all attempts of an operation play in, one at a time.
+pub(super) struct Scene {
+    pub(super) context: CallContext,
+    /// As many attempts as there may be.
+    pub(super) most: u32,
+    /// As many as were sent.
+    pub(super) called: u32,
+}
+
+impl Scene {
+    /// Makes an attempt the current one.
+    #[inline]
+    pub(super) const fn turn_to(&mut self, attempt: u32) {
+        let cause = match attempt {
+            1 => Cause::Original,
+            _ => Cause::Hedge,
+        };
+        self.context.set_attempt(attempt, self.most, cause);
+    }
+
+    #[inline]
+    pub(super) fn report(&self, observer: Option<&Arc<dyn Observer>>, what: What<'_>) {
+        Event::report(observer, &self.context, what);
+    }
+}
+
+/// Why an attempt is made, for whoever hears of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Why {
+    pub(super) reason: Option<Kind>,
+    pub(super) delay: Duration,
+}
+
+/// The tokens for an attempt that was not sent yet; they go back when they are dropped.
+pub(super) struct Paid {
+    pub(super) budget: Withdrawal,
+    pub(super) extra: Withdrawal,
+}
+
+/// The tokens of an attempt that was sent.
+pub(super) struct Spent {
+    budget: InFlight,
+    extra: InFlight,
+}
+
+impl Spent {
+    /// Gives the tokens back after all: something on our side refused to send.
+    pub(super) fn not_sent(self) {
+        self.budget.not_sent();
+        self.extra.not_sent();
+    }
+}
+
+/// One attempt beside the first.
+#[pin_project]
+pub(super) struct Arm<S: Service<W>, W> {
+    #[pin]
+    state: State<S, S::Future, W>,
+    pub(super) run: Run,
+    why: Why,
+}
+
+/// What is known of an attempt that runs.
+pub(super) struct Run {
+    pub(super) number: u32,
+    /// As many physical sends as it made.
+    pub(super) sends: u32,
+    /// When it was sent, as far as anybody asks; none before.
+    pub(super) started: Option<Instant>,
+    pub(super) spent: Option<Spent>,
+}
+
+impl Run {
+    pub(super) const fn numbered(number: u32) -> Self {
+        Self {
+            number,
+            sends: 0,
+            started: None,
+            spent: None,
+        }
+    }
+}
+
+#[pin_project(project = StateProjected)]
+enum State<S, F, W> {
+    Readying {
+        service: S,
+        /// Until it is sent.
+        next: Option<(W, Paid)>,
+    },
+    Running {
+        #[pin]
+        future: F,
+    },
+}
+
+/// How an attempt ended.
+pub(super) enum End<Res> {
+    /// With an answer or an error.
+    Sent(Result<Res, BoxError>),
+    /// It was not sent: the inner service failed before it was ready.
+    NotReady(BoxError),
+    /// It was not sent: the deadline came first.
+    TooLate,
+}
+
+impl<S, W> Arm<S, W>
+where
+    S: Service<W>,
+    S::Error: Into<BoxError>,
+{
+    pub(super) fn new(service: S, number: u32, wire: W, paid: Paid, why: Why) -> Self {
+        Self {
+            state: State::Readying {
+                service,
+                next: Some((wire, paid)),
+            },
+            run: Run::numbered(number),
+            why,
+        }
+    }
+
+    /// What is known of an attempt that has ended.
+    pub(super) fn take_run(self: Pin<&mut Self>) -> Run {
+        let run = self.project().run;
+        std::mem::replace(run, Run::numbered(run.number))
+    }
+
+    /// Polls the attempt in its own place; `beside` others are under way.
+    pub(super) fn poll(
+        self: Pin<&mut Self>,
+        scene: &mut Scene,
+        beside: u32,
+        observer: Option<&Arc<dyn Observer>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<End<S::Response>> {
+        let mut this = self.project();
+        scene.turn_to(this.run.number);
+        loop {
+            let (service, next) = match this.state.as_mut().project() {
+                StateProjected::Running { future } => {
+                    let polled = this.run.within(scene, || future.poll(cx));
+                    return polled.map(|outcome| End::Sent(outcome.map_err(Into::into)));
+                }
+                StateProjected::Readying { service, next } => (service, next),
+            };
+            let now = clock::now();
+            // It had fitted when it was decided, but readiness may take its time.
+            if scene.context.attempt_remaining(now) == Some(Duration::ZERO) {
+                return Poll::Ready(End::TooLate);
+            }
+            if let Err(error) = ready!(scene.context.enter(|| service.poll_ready(cx))) {
+                return Poll::Ready(End::NotReady(error.into()));
+            }
+            let Some((wire, paid)) = next.take() else {
+                return Poll::Pending; // not reached: the state changes as the request is taken
+            };
+            // Heard by the owners of resends around this one, so it is said outside of its own context.
+            CallContext::report_resend();
+            this.run.started = Some(now);
+            this.run.spent = Some(Spent {
+                budget: paid.budget.spend(),
+                extra: paid.extra.spend(),
+            });
+            scene.called += 1;
+            let sent = What::HedgeSent {
+                attempt: this.run.number,
+                beside,
+                reason: this.why.reason,
+                delay: this.why.delay,
+            };
+            scene.report(observer, sent);
+            let future = this.run.within(scene, || service.call(wire));
+            this.state.set(State::Running { future });
+        }
+    }
+}
+
+impl Run {
+    /// Runs in the attempt's own context, and counts what it sends.
+    #[inline]
+    pub(super) fn within<R>(&mut self, scene: &mut Scene, run: impl FnOnce() -> R) -> R {
+        let before = scene.context.sends();
+        let result = scene.context.enter(run);
+        self.sends += scene.context.sends().saturating_sub(before);
+        result
+    }
+}

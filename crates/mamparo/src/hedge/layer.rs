@@ -1,0 +1,122 @@
+//! Settings and shared state of a hedge.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::http::Http;
+use mamparo_core::shard::Spread;
+use mamparo_core::{CallContext, Dependency, Event, Observer, What};
+use tower_layer::Layer;
+
+use super::latency::Latency;
+use super::{Hedge, HedgePolicy};
+
+/// Sends a slow request a second time, and takes the better answer; see the [module](super).
+///
+/// `P` is the protocol: [`Http`], [`Plain`](mamparo_core::Plain), or one of your own.
+#[derive(Debug)]
+pub struct HedgeLayer<P> {
+    shared: Spread<Shared<P>>,
+}
+
+/// What all services of a layer share.
+#[derive(Debug)]
+pub(super) struct Shared<P> {
+    pub(super) policy: HedgePolicy,
+    pub(super) protocol: Arc<P>,
+    pub(super) dependency: Dependency,
+    pub(super) observer: Option<Arc<dyn Observer>>,
+    /// None where the delay is fixed.
+    pub(super) latency: Option<Arc<Latency>>,
+}
+
+impl<P> Shared<P> {
+    /// The delay before the next hedge.
+    pub(super) fn delay(&self, now: Instant) -> Duration {
+        let percentile = self.latency.as_ref().and_then(|latency| latency.delay(now));
+        percentile.unwrap_or(self.policy.settings.delay)
+    }
+
+    /// Says that this hedge is not the only owner of resends around its dependency.
+    #[cold]
+    pub(super) fn report_nested(&self, context: &CallContext) {
+        let what = What::Nested {
+            outer: CallContext::current().operation(),
+            upstream_attempt: context.upstream_attempt(),
+        };
+        Event::report(self.observer.as_ref(), context, what);
+    }
+}
+
+impl HedgeLayer<Http> {
+    /// Hedges HTTP requests, and judges answers by the default table of statuses.
+    #[must_use]
+    pub fn http(policy: HedgePolicy) -> Self {
+        Self::new(policy, Http::default())
+    }
+}
+
+impl<P> HedgeLayer<P> {
+    /// Hedges requests of a protocol.
+    #[must_use]
+    pub fn new(policy: HedgePolicy, protocol: P) -> Self {
+        let percentile = policy.settings.percentile;
+        let latency =
+            percentile.map(|share| Arc::new(Latency::new(&policy.settings, share, clock::now())));
+        Self {
+            shared: Spread::new(Shared {
+                policy,
+                protocol: Arc::new(protocol),
+                dependency: Dependency::UNNAMED,
+                observer: None,
+                latency,
+            }),
+        }
+    }
+
+    /// Names the dependency; needed where no layer around this one does.
+    #[must_use]
+    pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
+        let dependency = dependency.into();
+        self.shared.change(|shared| shared.dependency = dependency);
+        self
+    }
+
+    /// Reports what happens to an observer.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.shared
+            .change(|shared| shared.observer = Some(observer));
+        self
+    }
+}
+
+impl<S, P> Layer<S> for HedgeLayer<P> {
+    type Service = Hedge<S, P>;
+
+    fn layer(&self, inner: S) -> Hedge<S, P> {
+        Hedge::new(inner, self.shared.clone())
+    }
+}
+
+// By hand: the protocol itself is shared, and need not be `Clone`.
+impl<P> Clone for HedgeLayer<P> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<P> Clone for Shared<P> {
+    fn clone(&self) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            protocol: Arc::clone(&self.protocol),
+            dependency: self.dependency,
+            observer: self.observer.clone(),
+            latency: self.latency.clone(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The wiring of a hedge.
+
+use std::fmt;
+use std::task::{Context, Poll};
+
+use mamparo_core::shard::{Held, Spread};
+use mamparo_core::{Answer, BoxError, CallContext, Classify, LayerKind, NotResent, What, clock};
+use tower_service::Service;
+
+use super::HedgeFuture;
+use super::arm::{Run, Scene};
+use super::layer::Shared;
+use super::operation::{Next, Operation};
+use super::state::{Course, hedged};
+use crate::replay::Replay;
+
+/// Sends a slow request a second time, and takes the better answer; see the [module](super).
+pub struct Hedge<S, P> {
+    inner: S,
+    shared: Spread<Shared<P>>,
+}
+
+impl<S, P> Hedge<S, P> {
+    pub(super) const fn new(inner: S, shared: Spread<Shared<P>>) -> Self {
+        Self { inner, shared }
+    }
+}
+
+impl<S, P, Req> Service<Req> for Hedge<S, P>
+where
+    P: Replay<Req> + Classify<S::Response> + Answer<S::Response>,
+    S: Service<P::Wire> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = HedgeFuture<S, P, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Req) -> Self::Future {
+        let shared = self.shared.hold();
+        let mut scene = scene(&shared);
+        let safety = shared.protocol.safety(&request);
+        let hedged = hedged(&shared.policy, safety, scene.context.is_inside_retry());
+        if hedged.is_err() {
+            scene.most = 1;
+        }
+        let keep = hedged.is_ok().then_some(shared.policy.settings.max_body);
+        let (wire, held) = shared.protocol.split(request, keep);
+        let off = match hedged {
+            Ok(()) => held.is_none().then_some(NotResent::BodyTooLarge),
+            Err(reason) => Some(reason),
+        };
+        scene.turn_to(1);
+        if let Some(reason) = off.filter(|reason| *reason != NotResent::AttemptsExhausted) {
+            scene.report(shared.observer.as_ref(), What::HedgeOff { reason });
+        }
+        let mut first = Run::numbered(1);
+        // What nobody measures needs no clock.
+        first.started = (shared.latency.is_some() && off.is_none()).then(clock::now);
+        // The instance that was polled ready makes the first attempt; clones of this one wait for their own readiness.
+        let service = held.is_some().then(|| self.inner.clone());
+        // Where another owner of resends stands around this one, the operation is paid in there.
+        let deposits = (off != Some(NotResent::OwnedOutside)).then(|| {
+            let policy = &shared.policy;
+            let tenant = scene.context.tenant();
+            (policy.budget().deposit(tenant), policy.extra.deposit(None))
+        });
+        let next = off.map_or(Next::AtDelay, |_| Next::Never);
+        let future = first.within(&mut scene, || self.inner.call(wire));
+        let operation = Operation {
+            service,
+            held,
+            course: Course::begun(scene.most, off),
+            scene,
+            safety,
+            next,
+            first,
+            later: Vec::new(),
+            prepared: None,
+            best: None,
+            last_response: None,
+            in_doubt: false,
+            _deposits: deposits,
+            shared,
+        };
+        HedgeFuture::new(future, operation)
+    }
+}
+
+/// The context in which the attempts of an operation are made.
+#[inline]
+fn scene<P>(shared: &Held<Shared<P>>) -> Scene {
+    // One kind for all owners of resends: whichever stands outside of the other owns them.
+    let mut context = CallContext::join(LayerKind::Retry, shared.dependency);
+    if shared.observer.is_some() {
+        context.set_started(clock::now());
+    }
+    if context.is_inside_retry() || context.upstream_attempt() > 1 {
+        shared.report_nested(&context);
+    }
+    Scene {
+        context,
+        most: shared.policy.max_attempts(),
+        called: 1,
+    }
+}
+
+impl<S: Clone, P> Clone for Hedge<S, P> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.shared.clone())
+    }
+}
+
+impl<S: fmt::Debug, P> fmt::Debug for Hedge<S, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hedge")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,6 @@
+//! A hedge as its caller sees it: scripted services, paused time.
+
+mod attempts;
+mod bodies;
+mod budgets;
+mod cast;

@@ -1,0 +1,64 @@
+//! What every owner of resends asks of a failure: is it about our dependency, was it sent, may it have taken effect?
+
+use mamparo_core::{
+    BoxError, Dependency, Ending, Kind, Rejection, Resend, ResponseHead, RetryError, Verdict,
+};
+
+use crate::replay::Safety;
+
+/// Tells whether an error is about that dependency, as far as it says.
+pub(crate) fn is_about(error: &BoxError, dependency: Dependency) -> bool {
+    let failed = RetryError::of(&**error).map(RetryError::dependency);
+    let rejected = || Rejection::of(&**error).map(Rejection::dependency);
+    let about = failed.or_else(rejected).unwrap_or_default();
+    about.may_be(dependency)
+}
+
+/// Tells whether something on our side refused to send to that dependency.
+pub(crate) fn is_refusal(error: &BoxError, dependency: Dependency) -> bool {
+    Rejection::of(&**error).is_some_and(|rejection| !rejection.sent())
+        && is_about(error, dependency)
+}
+
+/// Takes proof that something was never processed for none where it is not about `all` that the attempt did: what stands
+/// between the owner of resends and the transport may send more than once, or call another dependency after ours.
+pub(crate) fn proven(verdict: Verdict, all: bool) -> Verdict {
+    if verdict.resend() == Resend::Always && !all {
+        return Verdict::failure(Kind::Other, Resend::IfIdempotent);
+    }
+    verdict
+}
+
+/// Tells whether a request that failed for good may have taken effect, and was not safe to send again.
+pub(crate) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
+    let processed_perhaps = matches!(
+        verdict.kind(),
+        Some(Kind::Reset | Kind::Timeout | Kind::Unavailable | Kind::Server | Kind::Other)
+    );
+    let never_processed = matches!(verdict.resend(), Resend::Always | Resend::UnlessEarlyData);
+    processed_perhaps && !never_processed && !safety.is_idempotent()
+}
+
+/// The bit of a failure that allows one resend; none for all others.
+pub(crate) fn once(verdict: Verdict) -> u16 {
+    let kind = verdict.kind().filter(|_| verdict.is_once());
+    kind.map_or(0, |kind| 1 << kind as u16)
+}
+
+/// The last resend was not sent: a rejection carries the head of the response that was given up before it.
+#[cold]
+pub(crate) fn not_sent(
+    dependency: Dependency,
+    ending: Ending,
+    mut last_response: Option<Box<ResponseHead>>,
+    error: BoxError,
+) -> BoxError {
+    let source = match error.downcast::<Rejection>() {
+        Ok(rejection) => match last_response.take() {
+            Some(head) => rejection.with_last_response(*head).into(),
+            None => rejection,
+        },
+        Err(error) => error,
+    };
+    RetryError::new(dependency, ending, last_response, source).into()
+}
