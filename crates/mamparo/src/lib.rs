@@ -9,6 +9,7 @@
 //! | [`DeadlineLayer`](deadline::DeadlineLayer) | bounds a whole operation, its answer's body included |
 //! | [`IdempotencyKeyLayer`](idempotency_key::IdempotencyKeyLayer) | gives it one key, the same on all of its attempts |
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
+//! | [`HedgeLayer`](hedge::HedgeLayer) | in its place: sends a slow request a second time, beside the first |
 //! | [`RateLimitLayer`](rate_limit::RateLimitLayer) | lets calls pass at a rate |
 //! | [`AttemptTimeoutLayer`](attempt_timeout::AttemptTimeoutLayer) | bounds one attempt, and tells the next service what remains |
 //! | [`ConnectTimeoutLayer`](connect_timeout::ConnectTimeoutLayer) | bounds the making of a connection, inside the client |

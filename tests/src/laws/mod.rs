@@ -6,6 +6,7 @@ use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
+use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
 use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::rejection::RejectionLayer;
@@ -23,6 +24,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "connect_timeout",
     "deadline",
     "fault",
+    "hedge",
     "idempotency_key",
     "operation",
     "rate_limit",
@@ -48,6 +50,10 @@ fn server() -> ServerDeadlinePolicy {
 fn rate() -> RateLimitPolicy {
     let policy = RateLimitPolicy::per(Duration::from_secs(1), 1_000_000);
     policy.build().unwrap()
+}
+
+fn hedge() -> HedgePolicy {
+    HedgePolicy::builder().build().unwrap()
 }
 
 fn retry() -> RetryPolicy {
@@ -103,6 +109,16 @@ async fn a_retry_keeps_the_laws() {
     let layer = || RetryLayer::new(retry(), Plain::idempotent());
     Laws::plain().assert_all(|inner| layer().layer(inner)).await;
     let http = || RetryLayer::http(retry());
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| http().layer(inner))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_keeps_the_laws() {
+    let layer = || HedgeLayer::new(hedge(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    let http = || HedgeLayer::http(hedge());
     Laws::http()
         .assert_all(|inner: Inner<_, _>| http().layer(inner))
         .await;

@@ -20,6 +20,27 @@ const OPTIONAL: &[&str] = &["state.rs", "config.rs", "error.rs"];
 type Exception = (&'static str, &'static str, &'static str);
 
 const EXTRAS: &[Exception] = &[
+    ("hedge", "arm.rs", "one attempt beside the first"),
+    (
+        "hedge",
+        "histogram.rs",
+        "a count of durations in constant memory",
+    ),
+    (
+        "hedge",
+        "latency.rs",
+        "the delay that follows the dependency",
+    ),
+    (
+        "hedge",
+        "operation.rs",
+        "what an operation keeps over all of its attempts",
+    ),
+    (
+        "hedge",
+        "outcome.rs",
+        "what the caller gets of several results",
+    ),
     (
         "attempt",
         "guard.rs",

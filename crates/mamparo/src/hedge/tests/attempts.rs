@@ -51,7 +51,11 @@ async fn hedges_are_sent_a_delay_apart() {
 /// A6: without a delay all are sent at once.
 #[tokio::test(start_paused = true)]
 async fn without_a_delay_all_attempts_are_sent_at_once() {
-    let policy = policy().fixed(Duration::ZERO).max_attempts(3).build().unwrap();
+    let policy = policy()
+        .fixed(Duration::ZERO)
+        .max_attempts(3)
+        .build()
+        .unwrap();
     let peer = peer((0..3).map(|_| after(50, 200)));
     HedgeLayer::http(policy)
         .layer(peer.clone())
@@ -77,7 +81,7 @@ async fn a_fatal_answer_ends_the_operation() {
     let answer = send(&peer).await.unwrap();
     assert_eq!(
         (answer.status(), start.elapsed()),
-        (StatusCode::NOT_FOUND, 15Duration::ZERO)
+        (StatusCode::NOT_FOUND, 150 * MS)
     );
     assert_eq!((peer.started(), peer.running(), peer.dropped()), (2, 0, 1));
 }
@@ -92,7 +96,7 @@ async fn the_first_success_wins_and_the_loser_is_dropped_at_once() {
     let answer = layer.layer(peer.clone()).oneshot(get()).await.unwrap();
     assert_eq!(
         (answer.status(), start.elapsed()),
-        (StatusCode::OK, 12Duration::ZERO)
+        (StatusCode::OK, 120 * MS)
     );
     assert_eq!((peer.running(), peer.dropped()), (0, 1));
     let expected = [
@@ -115,7 +119,7 @@ async fn the_original_that_wins_drops_the_hedge_in_the_same_poll() {
     tokio::time::advance(101 * MS).await;
     assert!(call.as_mut().poll(&mut cx).is_pending());
     assert_eq!(peer.running(), 2);
-    tokio::time::advance(5Duration::ZERO).await;
+    tokio::time::advance(50 * MS).await;
     assert!(call.as_mut().poll(&mut cx).is_ready());
     assert_eq!(peer.running(), 0);
 }
@@ -123,9 +127,9 @@ async fn the_original_that_wins_drops_the_hedge_in_the_same_poll() {
 /// Row G5: the winner's stream has nothing to do with the losers.
 #[tokio::test(start_paused = true)]
 async fn a_slow_winners_body_is_read_to_its_end() {
-    let frames = Frames::new().data("slow").wait(5_00Duration::ZERO).data("ly");
+    let frames = Frames::new().data("slow").wait(5_000 * MS).data("ly");
     let slow = http::Response::new(ScriptedBody::new(frames));
-    let peer = peer([Step::answer(slow).after(11Duration::ZERO), Step::hang()]);
+    let peer = peer([Step::answer(slow).after(110 * MS), Step::hang()]);
     let answer = send(&peer).await.unwrap();
     assert_eq!(
         answer.into_body().collect().await.unwrap().to_bytes(),
@@ -147,7 +151,7 @@ async fn a_failure_does_not_beat_a_hedge_that_succeeds() {
 #[tokio::test(start_paused = true)]
 async fn when_all_fail_the_last_real_answer_is_returned() {
     let reset = || TransportError::new(Kind::Reset, Resend::IfIdempotent, "reset");
-    let error = Step::error(reset()).after(5Duration::ZERO);
+    let error = Step::error(reset()).after(50 * MS);
     for (last, expected) in [(after(50, 502), 502), (error, 503)] {
         let peer = peer([after(120, 503), last]);
         let answer = send(&peer).await.unwrap();
@@ -226,7 +230,7 @@ async fn a_hedge_carries_its_number_and_the_original_none() {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_forbids_resends_stops_the_hedging_but_not_what_runs() {
     let forbids = with(503, "x-mamparo-retry", "exhausted");
-    let peer = peer([after(300, 200), Step::answer(forbids).after(2Duration::ZERO)]);
+    let peer = peer([after(300, 200), Step::answer(forbids).after(20 * MS)]);
     let answer = send_up_to(4, &peer).await.unwrap();
     assert_eq!(
         (answer.status(), sends(&peer)),
@@ -240,13 +244,13 @@ async fn a_server_that_asks_for_a_wait_gets_the_next_attempt_after_it() {
     let busy = with(503, "retry-after", "2");
     let watch = busy.body().watch();
     let peer = peer([
-        Step::answer(busy).after(5Duration::ZERO),
+        Step::answer(busy).after(50 * MS),
         after(10_000, 200),
         after(1, 200),
     ]);
     let policy = policy().max_attempts(3).build().unwrap();
     let mut call = pin!(HedgeLayer::http(policy).layer(peer.clone()).oneshot(get()));
-    let early = tokio::time::timeout(100Duration::ZERO, call.as_mut()).await;
+    let early = tokio::time::timeout(1000 * MS, call.as_mut()).await;
     assert!(
         early.is_err() && watch.is_dropped(),
         "law 8: dropped before the wait"
@@ -297,12 +301,12 @@ async fn a_conflict_with_an_attempt_under_way_does_not_end_it() {
 /// Rows T1 and T2: each attempt on an instance of its own that was polled ready, and no slot is held through the delay.
 #[tokio::test(start_paused = true)]
 async fn every_attempt_is_ready_first_and_no_slot_is_held_through_the_delay() {
-    let script = Script::<u32, u32>::new([Step::hang(), Step::answer(7).after(5Duration::ZERO)]);
+    let script = Script::<u32, u32>::new([Step::hang(), Step::answer(7).after(50 * MS)]);
     let strict = Strict::new(script.clone());
     let policy = policy().build().unwrap();
     let layer = HedgeLayer::new(policy, Plain::idempotent());
     let call = tokio::spawn(layer.layer(strict.clone()).oneshot(1));
-    tokio::time::sleep(9Duration::ZERO).await;
+    tokio::time::sleep(90 * MS).await;
     assert_eq!((script.started(), strict.ready_slots()), (1, 0));
     assert_eq!(call.await.unwrap().unwrap(), 7);
     assert_eq!(strict.ready_slots(), 0);
@@ -310,7 +314,7 @@ async fn every_attempt_is_ready_first_and_no_slot_is_held_through_the_delay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hedge_that_gets_no_slot_does_not_hold_the_original_up() {
-    let script = Script::<u32, u32>::new([Step::answer(7).after(30Duration::ZERO)]);
+    let script = Script::<u32, u32>::new([Step::answer(7).after(300 * MS)]);
     let layer = HedgeLayer::new(policy().build().unwrap(), Plain::idempotent());
     let one_slot = Strict::with_slots(script.clone(), 1);
     assert_eq!(layer.layer(one_slot).oneshot(1).await.unwrap(), 7);
@@ -320,10 +324,10 @@ async fn a_hedge_that_gets_no_slot_does_not_hold_the_original_up() {
 #[tokio::test(start_paused = true)]
 async fn a_hedge_that_is_never_ready_leaves_the_original_alone() {
     let door = Door::opened();
-    let script = Script::<u32, u32>::new([Step::answer(7).after(30Duration::ZERO)]);
+    let script = Script::<u32, u32>::new([Step::answer(7).after(300 * MS)]);
     let layer = HedgeLayer::new(policy().build().unwrap(), Plain::idempotent());
     let call = tokio::spawn(layer.layer(door.before(script.clone())).oneshot(1));
-    tokio::time::sleep(5Duration::ZERO).await;
+    tokio::time::sleep(50 * MS).await;
     door.fail("gone");
     assert_eq!(call.await.unwrap().unwrap(), 7);
     assert_eq!(script.started(), 1);

@@ -1,6 +1,21 @@
 //! Bodies that attempts read side by side.
 
-use super::*;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use ::http::Request;
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use mamparo_core::http::Http as Protocol;
+use mamparo_core::{BoxError, NotResent};
+use mamparo_testkit::body::{Frames, ScriptedBody};
+use proptest::prelude::*;
+
+use super::later::*;
+use crate::replay::*;
 
 /// The body of an attempt beside those under way; yet another can follow.
 fn beside<B>(held: &mut Option<HttpHeld<B>>) -> Result<ReplayBody<B>, NotResent>
