@@ -18,6 +18,7 @@ use tower_layer::Identity;
 
 use crate::client::*;
 use crate::connect_timeout::ConnectTimeoutLayer;
+use crate::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use crate::retry::RetryPolicy;
 use crate::stack::Stack;
 
@@ -107,6 +108,36 @@ async fn a_layer_around_a_connector_lets_connections_be_made() {
     let client = hyper(connector, &stack());
     client.oneshot(post(&server.url("/"))).await.unwrap();
     assert_eq!((server.connections(), server.requests().len()), (1, 1));
+}
+
+/// Sends a request through each client with a fresh layer around its connector, then another over a connection of its own;
+/// returns what the second one ends with.
+macro_rules! second_of_both {
+    ($layer:expr, $url:expr) => {{
+        let inside = connector($layer).layer(HttpConnector::new());
+        let hyper = hyper(inside, &stack());
+        drop(hyper.clone().oneshot(post($url)).await);
+        let builder = ::reqwest::Client::builder().connector_layer($layer);
+        let reqwest = reqwest(builder, &stack()).unwrap();
+        drop(reqwest.clone().oneshot(post($url)).await);
+        [
+            hyper.oneshot(post($url)).await.err().unwrap(),
+            reqwest.oneshot(post($url)).await.err().unwrap(),
+        ]
+    }};
+}
+
+#[tokio::test]
+async fn a_rate_limit_around_a_connector_limits_new_connections() {
+    let server = Server::start(Reply::ok().last()).await;
+    let hourly = RateLimitPolicy::per(Duration::from_secs(3_600), 1);
+    let hourly = hourly.build().unwrap();
+    for error in second_of_both!(RateLimitLayer::new(hourly), &server.url("/")) {
+        let rejection = Rejection::of(&*error).unwrap();
+        assert_eq!(rejection.reason(), Reason::RateLimited);
+        assert!(rejection.retry_after().unwrap() > Duration::from_secs(3_000));
+    }
+    assert_eq!((server.connections(), server.requests().len()), (2, 2));
 }
 
 /// What hyper-util and tonic ask of a connector, whatever the layer's future is.
