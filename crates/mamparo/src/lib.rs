@@ -47,6 +47,7 @@ mod resend;
 pub mod retry;
 pub mod server_deadline;
 pub mod stack;
+mod sync;
 pub mod wire;
 
 pub use mamparo_core as core;

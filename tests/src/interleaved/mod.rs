@@ -11,6 +11,8 @@
     reason = "what is public in its own crate, and used there"
 )]
 mod budget;
+#[expect(dead_code, reason = "what is used in its own crate")]
+mod rate_limit;
 pub(crate) mod shard;
 pub(crate) mod sync;
 mod try_out;

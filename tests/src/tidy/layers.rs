@@ -82,6 +82,7 @@ const EXTRAS: &[Exception] = &[
         "limit.rs",
         "the limit that one call pays from, held",
     ),
+    ("rate_limit", "meter.rs", "the word that a limit is kept in"),
     (
         "rate_limit",
         "obey.rs",

@@ -1,94 +1,17 @@
-//! One limit's state: a word, and a queue for those that wait.
+//! One limit's state: the word that it is kept in, and the queue of those that wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::Mutex;
 
-use super::state::{Decision, Gcra};
-
-/// The word that a limit's state is kept in; a test puts another one here, under which threads take every turn.
-pub(super) trait Word {
-    fn get(&self) -> u64;
-    fn replace(&self, old: u64, new: u64) -> Result<(), u64>;
-    fn raise(&self, least: u64);
-}
-
-impl Word for AtomicU64 {
-    #[inline]
-    fn get(&self) -> u64 {
-        self.load(Relaxed)
-    }
-
-    #[inline]
-    fn replace(&self, old: u64, new: u64) -> Result<(), u64> {
-        let replaced = self.compare_exchange_weak(old, new, Relaxed, Relaxed);
-        replaced.map(|_| ())
-    }
-
-    fn raise(&self, least: u64) {
-        self.fetch_max(least, Relaxed);
-    }
-}
-
-/// When the whole burst will be there again, in nanoseconds since the layer was made.
-///
-/// It stands alone and guards nothing else, so that its order among other writes does not matter.
-#[derive(Debug, Default)]
-pub(super) struct Meter<W>(W);
-
-impl<W: Word> Meter<W> {
-    pub(super) const fn new(full_at: W) -> Self {
-        Self(full_at)
-    }
-
-    #[inline]
-    pub(super) fn full_at(&self) -> u64 {
-        self.0.get()
-    }
-
-    /// Takes what a call costs, if it may pass now; returns the word before and after.
-    #[inline]
-    pub(super) fn take(&self, gcra: Gcra, now: u64, cost: u32) -> Result<Taken, Decision> {
-        let mut before = self.0.get();
-        loop {
-            let after = match gcra.decide(before, now, cost) {
-                Decision::Pass { full_at } => full_at,
-                refused => return Err(refused),
-            };
-            match self.0.replace(before, after) {
-                Ok(()) => return Ok(Taken { before, after }),
-                Err(other) => before = other,
-            }
-        }
-    }
-
-    /// Undoes a taking, if nobody has taken anything since; else it stays taken.
-    ///
-    /// Taking it off the later ones would be wrong: they may have found the burst whole in the meantime.
-    pub(super) fn undo(&self, taken: Taken) {
-        while self.0.get() == taken.after && self.0.replace(taken.after, taken.before).is_err() {}
-    }
-
-    /// Lets nothing pass for so long.
-    pub(super) fn close(&self, gcra: Gcra, now: u64, wait: u64) {
-        self.0.raise(gcra.closed(now, wait));
-    }
-}
-
-/// What a call took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) struct Taken {
-    before: u64,
-    after: u64,
-}
+use super::meter::{Meter, Taken};
 
 /// One limit: of all calls, or of one key's. On cache lines of its own, since every call writes to it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Bucket {
-    pub(super) meter: Meter<AtomicU64>,
+    pub(super) meter: Meter,
     /// What those that wait will cost.
     waiting: AtomicU64,
     /// First come, first served: whoever holds it is the next to pass.
@@ -100,7 +23,7 @@ impl Bucket {
     pub(super) fn in_place_of(displaced: Option<&Arc<Self>>) -> Self {
         let debt = displaced.map_or(0, |displaced| displaced.meter.full_at());
         Self {
-            meter: Meter::new(AtomicU64::new(debt)),
+            meter: Meter::new(debt),
             ..Self::default()
         }
     }

@@ -13,58 +13,99 @@ use tower_service::Service;
 use super::ReadsLimit;
 use super::bucket::Unsent;
 use super::limit::Limit;
-use super::waiting::Waiting;
+use super::waiting::{Passed, Waiting};
 
 /// The future of a call under a rate limit.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct RateLimitFuture<S: Service<Req>, C, L, Req> {
-    #[pin]
-    state: State<S, C, L, Req>,
-    /// Until the inner service is called, where it was not ready.
-    unsent: Option<Box<Unsent>>,
-    /// Until the answer is there, where that may say what is left of the dependency's own limit.
-    listening: Option<Limit<C, L>>,
-}
+pub struct RateLimitFuture<S: Service<Req>, C, L, Req>(#[pin] State<S, C, L, Req>);
 
 #[pin_project(project = Now)]
 enum State<S: Service<Req>, C, L, Req> {
-    /// It passed.
-    Called(#[pin] GateFuture<S, Req>),
+    /// It passed, and nothing else is to be done for it.
+    Passed(#[pin] GateFuture<S, Req>),
+    /// It passed, and there is something to be done when it is sent or answered.
+    Attended(#[pin] Attended<S, C, L, Req>),
     /// It waits for its turn.
     Waiting(Box<Waiting<S, C, L, Req>>),
     /// It was refused; its rejection, until it is told.
     Refused(Option<BoxError>),
 }
 
+/// A call that passed, whose inner service was not ready, or whose answer may say something of the limit.
+#[pin_project]
+struct Attended<S: Service<Req>, C, L, Req> {
+    #[pin]
+    future: GateFuture<S, Req>,
+    /// Until the inner service is called.
+    unsent: Option<Unsent>,
+    limit: Limit<C, L>,
+}
+
 impl<S: Service<Req>, C, L, Req> RateLimitFuture<S, C, L, Req> {
     #[inline]
-    pub(super) const fn passed(
-        future: GateFuture<S, Req>,
-        unsent: Option<Box<Unsent>>,
-        listening: Option<Limit<C, L>>,
-    ) -> Self {
-        Self {
-            state: State::Called(future),
-            unsent,
-            listening,
+    pub(super) const fn passed(future: GateFuture<S, Req>) -> Self {
+        Self(State::Passed(future))
+    }
+
+    /// Tells whether it passed, and the inner service has been called.
+    #[inline]
+    pub(super) const fn is_called(&self) -> bool {
+        matches!(&self.0, State::Passed(future) if future.is_called())
+    }
+
+    /// Gives back what it took unless the inner service is called, and obeys its answer.
+    #[inline]
+    pub(super) fn attended(self, unsent: Unsent, limit: Limit<C, L>) -> Self {
+        match self.0 {
+            State::Passed(future) => Self(State::Attended(Attended::new(future, unsent, limit))),
+            other => Self(other),
         }
     }
 
     pub(super) const fn waits(waiting: Box<Waiting<S, C, L, Req>>) -> Self {
-        Self {
-            state: State::Waiting(waiting),
-            unsent: None,
-            listening: None,
-        }
+        Self(State::Waiting(waiting))
     }
 
     pub(super) const fn refused(rejection: BoxError) -> Self {
-        Self {
-            state: State::Refused(Some(rejection)),
-            unsent: None,
-            listening: None,
+        Self(State::Refused(Some(rejection)))
+    }
+}
+
+impl<S: Service<Req>, C, L, Req> Attended<S, C, L, Req> {
+    #[inline]
+    fn new(future: GateFuture<S, Req>, unsent: Unsent, limit: Limit<C, L>) -> Self {
+        let mut unsent = Some(unsent);
+        if future.is_called() {
+            spend(&mut unsent);
         }
+        Self {
+            future,
+            unsent,
+            limit,
+        }
+    }
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<S::Response, S::Error>>
+    where
+        L: ReadsLimit<S::Response>,
+    {
+        let mut this = self.project();
+        let polled = this.future.as_mut().poll(cx);
+        if this.future.is_called() {
+            spend(this.unsent);
+        }
+        let answer = ready!(polled)?;
+        this.limit.hear(&answer);
+        Poll::Ready(Ok(answer))
+    }
+}
+
+/// The call was sent: what it took stays taken.
+#[inline]
+fn spend(unsent: &mut Option<Unsent>) {
+    if let Some(unsent) = unsent.take() {
+        unsent.sent();
     }
 }
 
@@ -78,27 +119,18 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
+        let mut state = self.project().0;
         loop {
-            match this.state.as_mut().project() {
-                Now::Called(mut future) => {
-                    let polled = future.as_mut().poll(cx);
-                    if future.is_called()
-                        && let Some(unsent) = this.unsent.take()
-                    {
-                        unsent.sent();
-                    }
-                    let answer = ready!(polled).map_err(Into::into)?;
-                    if let Some(listening) = this.listening {
-                        listening.hear(&answer);
-                    }
-                    return Poll::Ready(Ok(answer));
-                }
+            match state.as_mut().project() {
+                Now::Passed(future) => return future.poll(cx).map_err(Into::into),
+                Now::Attended(call) => return call.poll(cx).map_err(Into::into),
                 Now::Waiting(waiting) => {
-                    let passed = ready!(waiting.poll(cx))?;
-                    *this.unsent = Some(passed.unsent);
-                    *this.listening = passed.limit.listening();
-                    this.state.set(State::Called(passed.future));
+                    let Passed {
+                        future,
+                        unsent,
+                        limit,
+                    } = ready!(waiting.poll(cx))?;
+                    state.set(State::Attended(Attended::new(future, unsent, limit)));
                 }
                 Now::Refused(rejection) => {
                     return match rejection.take() {
@@ -113,8 +145,8 @@ where
 
 impl<S: Service<Req>, C, L, Req> fmt::Debug for RateLimitFuture<S, C, L, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.state {
-            State::Called(_) => "RateLimitFuture::Called",
+        f.write_str(match self.0 {
+            State::Passed(_) | State::Attended(_) => "RateLimitFuture::Passed",
             State::Waiting(_) => "RateLimitFuture::Waiting",
             State::Refused(_) => "RateLimitFuture::Refused",
         })

@@ -38,27 +38,24 @@ impl<C, L> Limit<C, L> {
         gcra.wait(self.bucket().meter.full_at(), now, cost)
     }
 
-    /// Keeps it until the answer is there, if that is to be obeyed.
-    pub(super) fn listening(self) -> Option<Self> {
-        self.shared.policy.settings.obey.is_some().then_some(self)
-    }
-
-    /// Obeys what an answer says of the dependency's own limit.
+    /// Obeys what an answer says of the dependency's own limit, if told to.
     #[inline]
     pub(super) fn hear<Res>(&self, answer: &Res)
     where
         L: ReadsLimit<Res>,
     {
+        let Some(at_most) = self.shared.policy.settings.obey else {
+            return;
+        };
         let asked = self.shared.limits.wait(answer);
         if let Some(wait) = asked.filter(|wait| !wait.is_zero()) {
-            self.close(wait);
+            self.close(wait, at_most);
         }
     }
 
     #[cold]
-    fn close(&self, asked: Duration) {
+    fn close(&self, asked: Duration, at_most: Duration) {
         let shared = &*self.shared;
-        let at_most = shared.policy.settings.obey.unwrap_or_default();
         let wait = asked.mul_f64(1.0 + JITTER * fastrand::f64()).min(at_most);
         let now = shared.since.nanos(clock::now());
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);

@@ -66,6 +66,7 @@ mod error;
 mod future;
 mod layer;
 mod limit;
+mod meter;
 mod obey;
 mod service;
 mod state;

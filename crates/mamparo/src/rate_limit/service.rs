@@ -63,15 +63,12 @@ where
         } else {
             match bucket.meter.take(gcra, nanos, cost) {
                 Ok(taken) => {
-                    let future = self.inner.call(request);
-                    let unsent = if future.is_called() {
-                        None
-                    } else {
-                        Some(Box::new(Unsent::new(Arc::clone(bucket), taken)))
-                    };
-                    let obeys = shared.policy.settings.obey.is_some();
-                    let listening = obeys.then(|| Limit::new(self.shared.hold(), own));
-                    return RateLimitFuture::passed(future, unsent, listening);
+                    let future = RateLimitFuture::passed(self.inner.call(request));
+                    if future.is_called() && shared.policy.settings.obey.is_none() {
+                        return future;
+                    }
+                    let unsent = Unsent::new(Arc::clone(bucket), taken);
+                    return future.attended(unsent, Limit::new(self.shared.hold(), own));
                 }
                 Err(refused) => refused,
             }

@@ -1,11 +1,10 @@
 //! The decision, over any schedule; no clock, no service.
 
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::bucket::{Meter, Taken};
+use super::super::meter::{Meter, Taken};
 use super::super::state::{Decision, Gcra};
 
 /// What a test does next: lets time pass, then takes, or gives the last takings back.
@@ -34,7 +33,7 @@ struct Passed {
 
 /// Plays a schedule, and returns what passed and was not given back.
 fn play(gcra: Gcra, turns: &[Turn]) -> Vec<Passed> {
-    let meter = Meter::new(AtomicU64::new(0));
+    let meter = Meter::default();
     let (mut now, mut passed) = (0, Vec::<Passed>::new());
     for turn in turns {
         now += turn.gap;
@@ -84,7 +83,7 @@ proptest! {
         turns in turns(400),
     ) {
         let gcra = Gcra::new(1, Duration::from_nanos(interval), burst);
-        let meter = Meter::new(AtomicU64::new(0));
+        let meter = Meter::default();
         let full = interval * u64::from(burst);
         let (mut now, mut tokens) = (0, full);
         for turn in turns {
@@ -131,7 +130,7 @@ proptest! {
 #[test]
 fn after_it_was_closed_one_passes_and_not_a_burst() {
     let gcra = Gcra::new(1, Duration::from_nanos(10), 5);
-    let meter = Meter::new(AtomicU64::new(0));
+    let meter = Meter::default();
     meter.close(gcra, 100, 50);
     assert_eq!(meter.take(gcra, 100, 1), Err(Decision::NotYet { wait: 50 }));
     assert!(meter.take(gcra, 150, 1).is_ok());
@@ -143,7 +142,7 @@ fn after_it_was_closed_one_passes_and_not_a_burst() {
 #[test]
 fn a_taking_that_others_came_after_stays_taken() {
     let gcra = Gcra::new(1, Duration::from_nanos(10), 1);
-    let meter = Meter::new(AtomicU64::new(0));
+    let meter = Meter::default();
     let first = meter.take(gcra, 0, 1).unwrap();
     assert!(meter.take(gcra, 50, 1).is_ok());
     meter.undo(first);
