@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use crate::breaker::Transition;
 use crate::{CallContext, Kind, OperationId, Rejection, Verdict};
 
 /// Hears what layers report. A layer neither logs nor counts; telemetry does, from these.
@@ -156,6 +157,10 @@ pub enum What<'a> {
     },
     /// A layer refused or cut the call.
     Rejected(&'a Rejection),
+    /// A layer in shadow mode let the call pass that it would have refused.
+    Shadowed(&'a Rejection),
+    /// A circuit breaker changed its state, or is gone.
+    BreakerTransition(&'a Transition),
     /// The operation got an idempotency key.
     KeyAdded {
         /// A short hash of the key.

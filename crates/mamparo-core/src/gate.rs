@@ -48,6 +48,17 @@ impl<S> Gate<S> {
         Poll::Ready(Ok(()))
     }
 
+    /// Gives up what the inner service may keep ready for a call that is refused.
+    #[inline]
+    pub fn release(&mut self)
+    where
+        S: Clone,
+    {
+        if mem::take(&mut self.ready) {
+            self.service = self.service.clone();
+        }
+    }
+
     /// Calls the inner service, now if it is ready and else as soon as it is.
     #[inline]
     pub fn call<Req>(&mut self, request: Req) -> GateFuture<S, Req>

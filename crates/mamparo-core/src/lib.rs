@@ -5,6 +5,7 @@
 
 mod answer;
 pub mod backoff;
+pub mod breaker;
 pub mod budget;
 pub mod chain;
 pub mod classify;

@@ -10,6 +10,7 @@
 //! | [`IdempotencyKeyLayer`](idempotency_key::IdempotencyKeyLayer) | gives it one key, the same on all of its attempts |
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
 //! | [`HedgeLayer`](hedge::HedgeLayer) | in its place: sends a slow request a second time, beside the first |
+//! | [`BreakerLayer`](breaker::BreakerLayer) | stops calling a dependency that fails |
 //! | [`RateLimitLayer`](rate_limit::RateLimitLayer) | lets calls pass at a rate |
 //! | [`AttemptTimeoutLayer`](attempt_timeout::AttemptTimeoutLayer) | bounds one attempt, and tells the next service what remains |
 //! | [`ConnectTimeoutLayer`](connect_timeout::ConnectTimeoutLayer) | bounds the making of a connection, inside the client |
@@ -32,6 +33,7 @@
 
 pub mod attempt_timeout;
 mod bound;
+pub mod breaker;
 #[cfg(any(feature = "hyper", feature = "reqwest"))]
 pub mod client;
 pub mod connect_timeout;

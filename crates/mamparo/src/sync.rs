@@ -4,3 +4,6 @@
 //! over shuttle's versions of the same names, which try out how threads may interleave.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};
+
+pub(crate) use mamparo_core::shard;

@@ -10,6 +10,12 @@
     unreachable_pub,
     reason = "what is public in its own crate, and used there"
 )]
+mod breaker;
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "what is public in its own crate, and used there"
+)]
 mod budget;
 #[expect(dead_code, reason = "what is used in its own crate")]
 mod rate_limit;

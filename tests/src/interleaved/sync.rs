@@ -2,3 +2,5 @@
 
 pub(crate) use shuttle::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+
+pub(crate) use super::shard;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
+use mamparo::breaker::{BreakerLayer, BreakerPolicy};
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
@@ -21,6 +22,7 @@ use tower::Layer;
 pub(crate) const LAYERS: &[&str] = &[
     "attempt",
     "attempt_timeout",
+    "breaker",
     "connect_timeout",
     "deadline",
     "fault",
@@ -122,6 +124,20 @@ async fn a_hedge_keeps_the_laws() {
     Laws::http()
         .assert_all(|inner: Inner<_, _>| http().layer(inner))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_keeps_the_laws() {
+    let policy = BreakerPolicy::default;
+    let layer = || BreakerLayer::new(policy(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || BreakerLayer::http(policy());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+    let keyed = || BreakerLayer::by_authority(policy());
+    Laws::http().assert_all(|inner| keyed().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -63,6 +63,43 @@ const EXTRAS: &[Exception] = &[
     ),
     ("fault", "handle.rs", "the switch that is used at run time"),
     (
+        "breaker",
+        "circuit.rs",
+        "one breaker's state, as many threads use it at once",
+    ),
+    (
+        "breaker",
+        "circuits.rs",
+        "all breakers of a layer: of its keys, and of the rest",
+    ),
+    (
+        "breaker",
+        "guard.rs",
+        "what a call holds until its answer is over",
+    ),
+    (
+        "breaker",
+        "handle.rs",
+        "what an operator reads of a breaker, and does with it",
+    ),
+    (
+        "breaker",
+        "journal.rs",
+        "the changes of state in order, for observers and subscribers",
+    ),
+    ("breaker", "keying.rs", "which breaker a request belongs to"),
+    ("breaker", "keys.rs", "a bounded set of breakers, one a key"),
+    ("breaker", "phase.rs", "the state and its epoch in one word"),
+    ("breaker", "ramp.rs", "how admission grows after closing"),
+    ("breaker", "reading.rs", "what a verdict is to a breaker"),
+    ("breaker", "streak.rs", "failures in a row"),
+    ("breaker", "ticket.rs", "a call's way in, or why not"),
+    (
+        "breaker",
+        "window/",
+        "the calls over which counts and rates are taken",
+    ),
+    (
         "operation",
         "guard.rs",
         "what is kept of an operation until its body is over",

@@ -74,6 +74,12 @@ impl<T> Deref for Spread<T> {
     }
 }
 
+impl<T> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
 impl<T> Deref for Held<T> {
     type Target = T;
 
