@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response};
 use mamparo_core::Ending;
 
 use super::RejectionPolicy;
-use super::state::{Told, is_exhausted};
+use super::state::{Problem, Told, is_exhausted};
 
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// The registry of RFC 9457 §4.2, for which draft-ietf-httpapi-ratelimit-headers-10 §6 asks for two types.
+const PROBLEM_TYPES: &str = "https://iana.org/assignments/http-problem-types";
 const GRPC: &str = "application/grpc";
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -53,8 +55,8 @@ fn is_grpc(content_type: &[u8]) -> bool {
 #[cold]
 pub(super) fn write(policy: &RejectionPolicy, told: &Told, form: Form) -> Response<String> {
     let mut response = match form {
-        Form::Problem => problem(told.status, told.detail),
-        Form::Head => problem(told.status, told.detail).map(|_| String::new()),
+        Form::Problem => problem(told),
+        Form::Head => problem(told).map(|_| String::new()),
         Form::Grpc => trailers_only(told.grpc_status, told.detail),
     };
     if let Some(wait) = told.retry_after {
@@ -68,12 +70,27 @@ pub(super) fn write(policy: &RejectionPolicy, told: &Told, form: Form) -> Respon
 }
 
 /// RFC 9457 §3. `about:blank` says that the problem is no other than the status; its title is the status's phrase.
-fn problem(status: StatusCode, detail: &str) -> Response<String> {
-    let title = status.canonical_reason().unwrap_or("Error");
+fn problem(told: &Told) -> Response<String> {
+    let (status, detail) = (told.status, told.detail);
+    let phrase = status.canonical_reason().unwrap_or("Error");
+    let (name, title, policy) = match told.problem {
+        Problem::Blank => (None, phrase, None),
+        Problem::QuotaExceeded(policy) => (Some("quota-exceeded"), "Quota Exceeded", Some(policy)),
+        Problem::ReducedCapacity(policy) => (
+            Some("temporary-reduced-capacity"),
+            "Temporary Reduced Capacity",
+            Some(policy),
+        ),
+    };
+    let kind = name.map_or("about:blank".into(), |name| {
+        format!("{PROBLEM_TYPES}#{name}")
+    });
+    let policies = policy.map(|policy| format!(r#","violated-policies":["{policy}"]"#));
     // All of it is our own words: there is nothing to escape.
     let body = format!(
-        r#"{{"type":"about:blank","title":"{title}","status":{},"detail":"{detail}"}}"#,
-        status.as_u16()
+        r#"{{"type":"{kind}","title":"{title}","status":{},"detail":"{detail}"{}}}"#,
+        status.as_u16(),
+        policies.unwrap_or_default()
     );
     let mut response = Response::new(body);
     *response.status_mut() = status;

@@ -6,6 +6,10 @@
 //! | connect timed out | 504 | `UNAVAILABLE` (14) |
 //! | deadline header malformed | 400 | `INTERNAL` (13) |
 //! | a dependency failed: [`RetryError`], [`TransportError`], a request that can't be sent again | 502 | `UNAVAILABLE` (14) |
+//! | rate limit used up, of the server's own callers | 429 | `RESOURCE_EXHAUSTED` (8) |
+//! | rate limit used up, of a named dependency; bulkhead full | 503 | `RESOURCE_EXHAUSTED` (8) |
+//! | circuit breaker open, overloaded | 503 | `UNAVAILABLE` (14) |
+//! | request costs more than a rate limit's burst | 413 | `RESOURCE_EXHAUSTED` (8) |
 //! | any other rejection | 503 | `UNAVAILABLE` (14) |
 //! | anything else | 500 | `INTERNAL` (13) |
 //!
@@ -13,7 +17,10 @@
 //!   caller sent is told. HEAD gets the headers only.
 //! - gRPC, told by its content type, gets a Trailers-Only response (gRPC over HTTP/2, "Responses"): status 200,
 //!   `grpc-status` and `grpc-message`. gRPC-Web is answered as HTTP is.
-//! - `Retry-After` is there where the rejection knows how long to wait.
+//! - `Retry-After` is there where the rejection knows how long to wait, and says 1 s where it does not, but a later request
+//!   may find what this one did not: a place, a closed breaker.
+//! - A rate limit and a lack of capacity have a problem type of their own
+//!   (draft-ietf-httpapi-ratelimit-headers-10 §6), the others are `about:blank`.
 //! - When the handler's own attempts are spent, `x-mamparo-retry: exhausted` tells a caller's retry not to multiply
 //!   them; on an error, and on a response that the handler hands on as it came.
 //! - The error itself is reported as [`What::ErrorAnswered`](mamparo_core::What::ErrorAnswered), so that it can be logged.

@@ -10,6 +10,8 @@ use super::RejectionPolicy;
 
 /// `DEADLINE_EXCEEDED`, of gRPC's status codes.
 const DEADLINE_EXCEEDED: u8 = 4;
+/// `RESOURCE_EXHAUSTED`.
+const RESOURCE_EXHAUSTED: u8 = 8;
 /// `INTERNAL`.
 const INTERNAL: u8 = 13;
 /// `UNAVAILABLE`.
@@ -25,15 +27,30 @@ pub(super) struct Told {
     pub(super) detail: &'static str,
     pub(super) retry_after: Option<Duration>,
     pub(super) exhausted: bool,
+    pub(super) problem: Problem,
 }
+
+/// The type of a problem; draft-ietf-httpapi-ratelimit-headers-10 §6 has two that fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// No more than the status.
+    Blank,
+    /// The caller used up what this policy gives it.
+    QuotaExceeded(&'static str),
+    /// The service can take less than it usually does, by this policy.
+    ReducedCapacity(&'static str),
+}
+
+/// What a caller is told to wait that was refused for want of capacity, where nobody knows how long that lasts.
+const REFUSED_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Says what the caller is told of an error.
 pub(super) fn tell(policy: &RejectionPolicy, error: &(dyn Error + 'static)) -> Told {
     let rejection = Rejection::of(error);
     let failed = RetryError::of(error);
     let transport = TransportError::of(error).map(|error| error.verdict().kind());
-    let (status, grpc_status, detail) = match rejection.map(Rejection::reason) {
-        Some(reason) => by_reason(policy, reason),
+    let (status, grpc_status, detail) = match rejection {
+        Some(rejection) => by_rejection(policy, rejection),
         None if transport == Some(Some(Kind::Timeout)) => {
             by_reason(policy, Reason::AttemptTimedOut)
         }
@@ -44,11 +61,22 @@ pub(super) fn tell(policy: &RejectionPolicy, error: &(dyn Error + 'static)) -> T
             "the request could not be answered",
         ),
     };
+    let reason = rejection.map(Rejection::reason);
+    let known = rejection.and_then(Rejection::retry_after);
+    let wants = reason.is_some_and(wants_capacity);
     Told {
         status,
         grpc_status,
         detail,
-        retry_after: rejection.and_then(Rejection::retry_after),
+        problem: match reason {
+            Some(Reason::RateLimited) if status == StatusCode::TOO_MANY_REQUESTS => {
+                Problem::QuotaExceeded("rate-limit")
+            }
+            Some(Reason::BulkheadFull) => Problem::ReducedCapacity("bulkhead"),
+            Some(Reason::Overloaded) => Problem::ReducedCapacity("load-shed"),
+            _ => Problem::Blank,
+        },
+        retry_after: known.or(wants.then_some(REFUSED_RETRY_AFTER)),
         exhausted: failed.is_some_and(|failed| is_exhausted(&failed.ending())),
     }
 }
@@ -64,6 +92,26 @@ const DEPENDENCY_FAILED: (StatusCode, u8, &str) = (
     UNAVAILABLE,
     "a service behind this one failed",
 );
+
+/// Tells whether a later request may find what this one did not.
+const fn wants_capacity(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::BreakerOpen | Reason::BulkheadFull | Reason::RateLimited | Reason::Overloaded
+    )
+}
+
+fn by_rejection(policy: &RejectionPolicy, rejection: &Rejection) -> (StatusCode, u8, &'static str) {
+    match rejection.reason() {
+        // A limit on the server's own callers names no dependency; one on a dependency is not the caller's fault.
+        Reason::RateLimited if rejection.dependency().is_unnamed() => (
+            StatusCode::TOO_MANY_REQUESTS,
+            RESOURCE_EXHAUSTED,
+            "too many requests",
+        ),
+        reason => by_reason(policy, reason),
+    }
+}
 
 fn by_reason(policy: &RejectionPolicy, reason: Reason) -> (StatusCode, u8, &'static str) {
     let behind = "a service behind this one did not answer in time";
@@ -84,6 +132,27 @@ fn by_reason(policy: &RejectionPolicy, reason: Reason) -> (StatusCode, u8, &'sta
             INTERNAL,
             "the deadline header of the request is malformed",
         ),
+        Reason::BreakerOpen => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            UNAVAILABLE,
+            "a service behind this one is not asked for now",
+        ),
+        Reason::BulkheadFull => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            RESOURCE_EXHAUSTED,
+            "as many requests as can be taken are under way",
+        ),
+        Reason::RateLimited => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            RESOURCE_EXHAUSTED,
+            "a service behind this one is asked as often as it may be",
+        ),
+        Reason::AboveBurst => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            RESOURCE_EXHAUSTED,
+            "the request asks for more than is ever served at once",
+        ),
+        // Another instance may have room: UNAVAILABLE is what gRPC clients send again.
         _ => (
             StatusCode::SERVICE_UNAVAILABLE,
             UNAVAILABLE,

@@ -170,6 +170,11 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
         Reason::ConnectTimedOut,
         Reason::BodyIdle,
         Reason::MalformedDeadline,
+        Reason::BreakerOpen,
+        Reason::BulkheadFull,
+        Reason::RateLimited,
+        Reason::AboveBurst,
+        Reason::Overloaded,
     ];
     errors.extend(reasons.map(rejection));
     for error in errors {
@@ -178,6 +183,74 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
         assert!(told.detail.chars().all(plain), "{}", told.detail);
         let problem = write(&policy, &told, Form::Problem).into_body();
         assert!(!problem.contains("secret"), "{problem}");
+    }
+}
+
+/// `PD-V1`, `PD-V2`, `PD-V4`: what is refused for want of capacity says when to come back, to HTTP and to gRPC (`ST-05`).
+#[tokio::test]
+async fn a_protecting_layers_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
+    let own = Rejection::refused(Reason::RateLimited, Dependency::UNNAMED);
+    let named = |reason| Rejection::refused(reason, "secret-name".into());
+    let told = [
+        (
+            named(Reason::BreakerOpen),
+            503,
+            "14",
+            "about:blank",
+            Some("1"),
+        ),
+        (
+            named(Reason::BulkheadFull),
+            503,
+            "8",
+            "#temporary-reduced-capacity",
+            Some("1"),
+        ),
+        (
+            named(Reason::Overloaded),
+            503,
+            "14",
+            "#temporary-reduced-capacity",
+            Some("1"),
+        ),
+        (
+            named(Reason::RateLimited),
+            503,
+            "8",
+            "about:blank",
+            Some("1"),
+        ),
+        (own.clone(), 429, "8", "#quota-exceeded", Some("1")),
+        (
+            own.with_retry_after(Duration::from_millis(2_500)),
+            429,
+            "8",
+            "#quota-exceeded",
+            Some("3"),
+        ),
+        (named(Reason::AboveBurst), 413, "8", "about:blank", None),
+    ];
+    for (rejection, status, grpc_status, kind, retry_after) in told {
+        let grpc = answered(rejection.clone(), typed("application/grpc")).await;
+        assert_eq!(
+            header(&grpc, "grpc-status"),
+            Some(grpc_status),
+            "{rejection}"
+        );
+        assert_eq!(header(&grpc, "retry-after"), retry_after, "{rejection}");
+        let answer = answered(rejection.clone(), request()).await;
+        assert_eq!(answer.status(), status, "{rejection}");
+        assert_eq!(header(&answer, "retry-after"), retry_after, "{rejection}");
+        let problem = text(answer).await;
+        assert!(
+            problem.contains(&format!(r#"{kind}","title""#)),
+            "{problem}"
+        );
+        assert_eq!(
+            problem.contains("violated-policies"),
+            kind.starts_with('#'),
+            "{problem}"
+        );
     }
 }
 
