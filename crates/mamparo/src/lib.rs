@@ -38,6 +38,7 @@ pub mod breaker;
 pub mod client;
 pub mod connect_timeout;
 pub mod deadline;
+pub mod fallback;
 #[cfg(feature = "fault")]
 pub mod fault;
 pub mod hedge;
