@@ -7,6 +7,7 @@
 //! | a caller's layers, outermost first | |
 //! |---|---|
 //! | [`DeadlineLayer`](deadline::DeadlineLayer) | bounds a whole operation, its answer's body included |
+//! | [`FallbackLayer`](fallback::FallbackLayer) | gives an operation that failed another answer |
 //! | [`IdempotencyKeyLayer`](idempotency_key::IdempotencyKeyLayer) | gives it one key, the same on all of its attempts |
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
 //! | [`HedgeLayer`](hedge::HedgeLayer) | in its place: sends a slow request a second time, beside the first |
