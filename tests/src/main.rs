@@ -1,13 +1,14 @@
 //! Tests that need more than one crate, in one binary.
 //!
-//! `dead` asks a dead dependency; `interleaved` tries out how threads may interleave over shared state; `laws` runs every layer through the service
-//! laws; `served` stands layers behind a real server, and `server` a server's own layers; `storm` lets a crowd of clients
-//! fail at once; `telemetry` reads what a whole stack writes; `tidy` holds the workspace to its own rules.
+//! `interleaved` tries out how threads may interleave over shared state; `isolation` lets one dependency be slow beside
+//! a healthy one; `laws` runs every layer through the service laws; `served` stands layers behind a real server, and
+//! `server` a server's own layers; `storm` lets a crowd of clients fail at once; `telemetry` reads what a whole stack
+//! writes; `tidy` holds the workspace to its own rules.
 
 #[cfg(test)]
-mod dead;
-#[cfg(test)]
 mod interleaved;
+#[cfg(test)]
+mod isolation;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]

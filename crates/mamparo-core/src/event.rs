@@ -197,6 +197,20 @@ pub enum What<'a> {
         /// For how long, at least.
         wait: Duration,
     },
+    /// A call has waited for its place in a bulkhead, and has it.
+    QueueWaited {
+        /// For how long.
+        waited: Duration,
+        /// How many calls may have a place.
+        limit: usize,
+    },
+    /// A bulkhead's adaptive limit has moved.
+    LimitChanged {
+        /// How many calls could have a place before.
+        from: usize,
+        /// How many can now.
+        to: usize,
+    },
     /// Work went on after the deadline had passed.
     LateWork {
         /// For how long.
@@ -221,8 +235,6 @@ pub enum FallbackEnd {
     Full,
     /// The operation's deadline had passed: it was not asked.
     TooLate,
-    /// Too little of the request was kept to ask it.
-    NoRequest,
 }
 
 impl FallbackEnd {
@@ -234,7 +246,6 @@ impl FallbackEnd {
             Self::Failed => "failed",
             Self::Full => "full",
             Self::TooLate => "too_late",
-            Self::NoRequest => "no_request",
         }
     }
 }

@@ -59,6 +59,39 @@ impl<S> Gate<S> {
         }
     }
 
+    /// Polls the inner service unless it is known to be ready; pending as long as it is.
+    ///
+    /// # Errors
+    ///
+    /// The inner service's own error.
+    pub fn poll_inner<Req>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<Req>,
+    {
+        ready!(self.poll_ready(cx))?;
+        if self.ready {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// Returns the inner service, which must now be called, if it was polled ready.
+    #[inline]
+    pub fn ready(&mut self) -> Option<&mut S> {
+        mem::take(&mut self.ready).then_some(&mut self.service)
+    }
+
+    /// Makes a call that begins later, when its future is polled: that future makes an instance of its own ready.
+    ///
+    /// Until then it holds nothing of the inner service, neither a slot nor a place in its queue.
+    pub fn defer<Req>(&self, request: Req) -> GateFuture<S, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        GateFuture::waiting(self.service.clone(), request)
+    }
+
     /// Calls the inner service, now if it is ready and else as soon as it is.
     #[inline]
     pub fn call<Req>(&mut self, request: Req) -> GateFuture<S, Req>
@@ -70,14 +103,17 @@ impl<S> Gate<S> {
                 future: self.service.call(request),
             };
         }
-        // The instance that was polled keeps its place in the inner service's queue; the clone stays here.
+        self.take_along(request)
+    }
+
+    /// The instance that was polled keeps its place in the inner service's queue; the clone stays here.
+    #[cold]
+    fn take_along<Req>(&mut self, request: Req) -> GateFuture<S, Req>
+    where
+        S: Service<Req> + Clone,
+    {
         let clone = self.service.clone();
-        GateFuture::Waiting {
-            call: Box::new(Waiting {
-                service: mem::replace(&mut self.service, clone),
-                request: Some(request),
-            }),
-        }
+        GateFuture::waiting(mem::replace(&mut self.service, clone), request)
     }
 }
 
@@ -134,6 +170,13 @@ pub enum GateFuture<S: Service<Req>, Req> {
 }
 
 impl<S: Service<Req>, Req> GateFuture<S, Req> {
+    fn waiting(service: S, request: Req) -> Self {
+        let request = Some(request);
+        Self::Waiting {
+            call: Box::new(Waiting { service, request }),
+        }
+    }
+
     /// Tells whether the inner service has been called: before that, nothing was sent.
     #[must_use]
     #[inline]

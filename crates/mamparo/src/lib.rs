@@ -7,8 +7,8 @@
 //! | a caller's layers, outermost first | |
 //! |---|---|
 //! | [`DeadlineLayer`](deadline::DeadlineLayer) | bounds a whole operation, its answer's body included |
-//! | [`FallbackLayer`](fallback::FallbackLayer) | gives an operation that failed another answer |
 //! | [`IdempotencyKeyLayer`](idempotency_key::IdempotencyKeyLayer) | gives it one key, the same on all of its attempts |
+//! | [`BulkheadLayer`](bulkhead::BulkheadLayer) | bounds how many calls run at once |
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
 //! | [`HedgeLayer`](hedge::HedgeLayer) | in its place: sends a slow request a second time, beside the first |
 //! | [`BreakerLayer`](breaker::BreakerLayer) | stops calling a dependency that fails |
@@ -35,11 +35,11 @@
 pub mod attempt_timeout;
 mod bound;
 pub mod breaker;
+pub mod bulkhead;
 #[cfg(any(feature = "hyper", feature = "reqwest"))]
 pub mod client;
 pub mod connect_timeout;
 pub mod deadline;
-pub mod fallback;
 #[cfg(feature = "fault")]
 pub mod fault;
 pub mod hedge;

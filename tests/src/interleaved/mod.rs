@@ -17,6 +17,12 @@ mod breaker;
     reason = "what is public in its own crate, and used there"
 )]
 mod budget;
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "what is public in its own crate, and used there"
+)]
+mod bulkhead;
 #[expect(dead_code, reason = "what is used in its own crate")]
 mod rate_limit;
 pub(crate) mod shard;

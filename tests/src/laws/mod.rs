@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use http::Response;
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::breaker::{BreakerLayer, BreakerPolicy};
+use mamparo::bulkhead::{AdaptiveLimit, BulkheadLayer, BulkheadPolicy, Partitions, Vegas};
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
-use mamparo::fallback::{self, FallbackLayer, FallbackPolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
@@ -17,7 +16,6 @@ use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
 use mamparo_core::Plain;
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
-use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::laws::{Inner, Laws};
 use tower::Layer;
 
@@ -26,9 +24,9 @@ pub(crate) const LAYERS: &[&str] = &[
     "attempt",
     "attempt_timeout",
     "breaker",
+    "bulkhead",
     "connect_timeout",
     "deadline",
-    "fallback",
     "fault",
     "hedge",
     "idempotency_key",
@@ -88,6 +86,44 @@ async fn an_attempt_timeout_keeps_the_laws() {
     Laws::http().assert_all(|inner| http().layer(inner)).await;
 }
 
+/// Rows T9, T10 and E7.
+#[tokio::test(start_paused = true)]
+async fn a_bulkhead_keeps_the_laws() {
+    let layer = || BulkheadLayer::new(BulkheadPolicy::default(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || BulkheadLayer::http(BulkheadPolicy::default());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+/// With shares of tenants, and a limit that moves.
+#[tokio::test(start_paused = true)]
+async fn an_adaptive_and_shared_bulkhead_keeps_the_laws() {
+    let partitions = Partitions::builder().build().unwrap();
+    let adaptive = AdaptiveLimit::builder(Vegas::default()).build().unwrap();
+    let policy = BulkheadPolicy::builder().partitions(partitions);
+    let policy = policy.adaptive(adaptive).build().unwrap();
+    let layer = || BulkheadLayer::new(policy.clone(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+}
+
+/// One place, so that nearly every call waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_bulkhead_whose_callers_wait_keeps_the_laws() {
+    let policy = BulkheadPolicy::builder().limit(1);
+    let policy = policy.max_wait(Duration::from_secs(60)).build().unwrap();
+    let layer = || BulkheadLayer::new(policy.clone(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+}
+
 /// Rows T9 and T10, of the limiter.
 #[tokio::test(start_paused = true)]
 async fn a_rate_limit_keeps_the_laws() {
@@ -142,16 +178,6 @@ async fn a_breaker_keeps_the_laws() {
     Laws::http().assert_all(|inner| http().layer(inner)).await;
     let keyed = || BreakerLayer::by_authority(policy());
     Laws::http().assert_all(|inner| keyed().layer(inner)).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_fallback_keeps_the_laws() {
-    let policy = FallbackPolicy::default;
-    let layer = || FallbackLayer::new(policy(), Plain::idempotent(), fallback::value(2));
-    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
-    let none = || fallback::from_fn(|_| Err::<Response<ScriptedBody>, _>("none"));
-    let http = || FallbackLayer::http(policy(), none());
-    Laws::http().assert_all(|inner| http().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,25 +21,27 @@ type Exception = (&'static str, &'static str, &'static str);
 
 const EXTRAS: &[Exception] = &[
     (
-        "fallback",
-        "body.rs",
-        "the body of a response that is the dependency's own, or the fallback's",
+        "bulkhead",
+        "adaptive/",
+        "a limit that follows what the dependency bears",
     ),
     (
-        "fallback",
+        "bulkhead",
+        "handle.rs",
+        "what an operator reads and changes while it works",
+    ),
+    ("bulkhead", "partition.rs", "the shares of tenants"),
+    (
+        "bulkhead",
+        "permit.rs",
+        "the guards of a place, and of a place in the queue",
+    ),
+    (
+        "bulkhead",
         "places.rs",
-        "how many fallbacks are under way at once",
+        "the places, and the line of those who wait for one",
     ),
-    (
-        "fallback",
-        "serve.rs",
-        "how an answer reaches the caller, and how it is marked",
-    ),
-    (
-        "fallback",
-        "substitute.rs",
-        "where the other answer comes from: a value, a closure, or a service",
-    ),
+    ("bulkhead", "wait.rs", "a call's wait in that line"),
     ("hedge", "arm.rs", "one attempt beside the first"),
     (
         "hedge",

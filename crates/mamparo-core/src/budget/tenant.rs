@@ -31,7 +31,7 @@ impl Tenant {
     }
 
     /// The tenant's place in a table of [`TENANT_SLOTS`]; folded first, because FNV mixes its high half better.
-    pub(super) fn slot(self) -> usize {
+    pub fn slot(self) -> usize {
         let hash = self.0.get();
         (hash ^ (hash >> 32)) as usize % TENANT_SLOTS
     }

@@ -1,0 +1,158 @@
+//! Settings and shared state of a bulkhead.
+
+use std::sync::Arc;
+
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::http::Http;
+use mamparo_core::shard::Spread;
+use mamparo_core::{BoxError, CallContext, Dependency, Event, Observer, Rejection, Verdict, What};
+use tower_layer::Layer;
+
+use super::adaptive::{Governor, Started};
+use super::handle::BulkheadHandle;
+use super::partition::{ByContext, ByRequest};
+use super::places::Places;
+use super::{Bulkhead, BulkheadPolicy};
+
+/// Bounds how many calls run at once; see the [module](super).
+///
+/// `P` is the protocol: [`Http`], [`Plain`](mamparo_core::Plain), or one of your own. `T` finds the tenant of a request,
+/// where the policy has [`Partitions`](super::Partitions).
+#[derive(Clone, Debug)]
+pub struct BulkheadLayer<P, T = ByContext> {
+    shared: Spread<Shared<P>>,
+    tenants: T,
+}
+
+/// What all services and calls of a layer share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared<P> {
+    pub(super) policy: BulkheadPolicy,
+    pub(super) protocol: P,
+    pub(super) places: Arc<Places>,
+    pub(super) adaptive: Option<Arc<Governor>>,
+    dependency: Dependency,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl<P> Shared<P> {
+    /// The dependency's name: this layer's own, or else the operation's.
+    pub(super) fn name(&self) -> Dependency {
+        if self.dependency.is_unnamed() {
+            CallContext::current().dependency()
+        } else {
+            self.dependency
+        }
+    }
+
+    /// Reports a rejection, and makes it the call's error.
+    #[cold]
+    pub(super) fn reject(&self, rejection: Rejection) -> BoxError {
+        self.report(What::Rejected(&rejection));
+        rejection.into()
+    }
+
+    /// Says that a call has waited and now has its place.
+    #[cold]
+    pub(super) fn report_wait(&self, asked: Instant, now: Instant) {
+        let waited = now.saturating_duration_since(asked);
+        let limit = self.places.occupancy().limit();
+        self.report(What::QueueWaited { waited, limit });
+    }
+
+    /// Lets an adaptive limit learn from a call whose head is there.
+    #[cold]
+    pub(super) fn measure(&self, since: Started, verdict: Verdict) {
+        let Some(governor) = &self.adaptive else {
+            return;
+        };
+        let changed = governor.learn(&self.places, since, clock::now(), verdict);
+        if let Some((from, to)) = changed {
+            self.places.serve();
+            self.report(What::LimitChanged { from, to });
+        }
+    }
+
+    fn report(&self, what: What<'_>) {
+        if self.observer.is_some() {
+            Event::report(self.observer.as_ref(), &CallContext::current(), what);
+        }
+    }
+}
+
+impl BulkheadLayer<Http> {
+    /// Bounds HTTP calls, the response's body included.
+    #[must_use]
+    pub fn http(policy: BulkheadPolicy) -> Self {
+        Self::new(policy, Http::default())
+    }
+}
+
+impl<P: Clone> BulkheadLayer<P> {
+    /// Bounds calls of a protocol.
+    #[must_use]
+    pub fn new(policy: BulkheadPolicy, protocol: P) -> Self {
+        let partitions = policy.partitions().cloned();
+        Self {
+            shared: Spread::new(Shared {
+                places: Arc::new(Places::new(
+                    policy.limit(),
+                    policy.max_waiting(),
+                    partitions,
+                )),
+                adaptive: policy
+                    .adaptive()
+                    .map(|adaptive| Arc::new(Governor::new(adaptive.clone(), policy.limit()))),
+                policy,
+                protocol,
+                dependency: Dependency::UNNAMED,
+                observer: None,
+            }),
+            tenants: ByContext,
+        }
+    }
+}
+
+impl<P: Clone, T> BulkheadLayer<P, T> {
+    /// Names the dependency; needed where no layer around this one does.
+    #[must_use]
+    pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
+        let dependency = dependency.into();
+        self.shared.change(|shared| shared.dependency = dependency);
+        self
+    }
+
+    /// Reports what happens to an observer.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.shared
+            .change(|shared| shared.observer = Some(observer));
+        self
+    }
+
+    /// Finds the tenant in the request, by a function `Fn(&Req) -> Option<Tenant>`, instead of in the call's context.
+    #[must_use]
+    pub fn tenant_by<F>(self, tenant: F) -> BulkheadLayer<P, ByRequest<F>> {
+        BulkheadLayer {
+            shared: self.shared,
+            tenants: ByRequest(tenant),
+        }
+    }
+
+    /// Returns a handle that reads the bulkhead and resizes it.
+    #[must_use]
+    pub fn handle(&self) -> BulkheadHandle {
+        BulkheadHandle::new(
+            Arc::clone(&self.shared.places),
+            self.shared.adaptive.clone(),
+        )
+    }
+}
+
+impl<S, P: Clone, T: Clone> Layer<S> for BulkheadLayer<P, T> {
+    type Service = Bulkhead<S, P, T>;
+
+    fn layer(&self, inner: S) -> Bulkhead<S, P, T> {
+        Bulkhead::new(inner, self.shared.clone(), self.tenants.clone())
+    }
+}
