@@ -235,6 +235,8 @@ pub enum FallbackEnd {
     Full,
     /// The operation's deadline had passed: it was not asked.
     TooLate,
+    /// Too little of the request was kept to ask it.
+    NoRequest,
 }
 
 impl FallbackEnd {
@@ -246,6 +248,7 @@ impl FallbackEnd {
             Self::Failed => "failed",
             Self::Full => "full",
             Self::TooLate => "too_late",
+            Self::NoRequest => "no_request",
         }
     }
 }

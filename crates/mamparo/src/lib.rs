@@ -7,6 +7,7 @@
 //! | a caller's layers, outermost first | |
 //! |---|---|
 //! | [`DeadlineLayer`](deadline::DeadlineLayer) | bounds a whole operation, its answer's body included |
+//! | [`FallbackLayer`](fallback::FallbackLayer) | gives an operation that failed another answer |
 //! | [`IdempotencyKeyLayer`](idempotency_key::IdempotencyKeyLayer) | gives it one key, the same on all of its attempts |
 //! | [`BulkheadLayer`](bulkhead::BulkheadLayer) | bounds how many calls run at once |
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
@@ -40,6 +41,7 @@ pub mod bulkhead;
 pub mod client;
 pub mod connect_timeout;
 pub mod deadline;
+pub mod fallback;
 #[cfg(feature = "fault")]
 pub mod fault;
 pub mod hedge;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use http::Response;
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::breaker::{BreakerLayer, BreakerPolicy};
 use mamparo::bulkhead::{AdaptiveLimit, BulkheadLayer, BulkheadPolicy, Partitions, Vegas};
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
+use mamparo::fallback::{self, FallbackLayer, FallbackPolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
@@ -16,6 +18,7 @@ use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
 use mamparo_core::Plain;
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
+use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::laws::{Inner, Laws};
 use tower::Layer;
 
@@ -27,6 +30,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "bulkhead",
     "connect_timeout",
     "deadline",
+    "fallback",
     "fault",
     "hedge",
     "idempotency_key",
@@ -178,6 +182,16 @@ async fn a_breaker_keeps_the_laws() {
     Laws::http().assert_all(|inner| http().layer(inner)).await;
     let keyed = || BreakerLayer::by_authority(policy());
     Laws::http().assert_all(|inner| keyed().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_keeps_the_laws() {
+    let policy = FallbackPolicy::default;
+    let layer = || FallbackLayer::new(policy(), Plain::idempotent(), fallback::value(2));
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    let none = || fallback::from_fn(|_| Err::<Response<ScriptedBody>, _>("none"));
+    let http = || FallbackLayer::http(policy(), none());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]

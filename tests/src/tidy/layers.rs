@@ -21,6 +21,26 @@ type Exception = (&'static str, &'static str, &'static str);
 
 const EXTRAS: &[Exception] = &[
     (
+        "fallback",
+        "body.rs",
+        "the body of a response that is the dependency's own, or the fallback's",
+    ),
+    (
+        "fallback",
+        "places.rs",
+        "how many fallbacks are under way at once",
+    ),
+    (
+        "fallback",
+        "serve.rs",
+        "how an answer reaches the caller, and how it is marked",
+    ),
+    (
+        "fallback",
+        "substitute.rs",
+        "where the other answer comes from: a value, a closure, or a service",
+    ),
+    (
         "bulkhead",
         "adaptive/",
         "a limit that follows what the dependency bears",
