@@ -68,6 +68,7 @@ struct Reached {
     sends: usize,
     /// Calls that the breaker may have let pass: attempts or operations.
     bound: usize,
+    openings: usize,
 }
 
 fn retry() -> RetryLayer<Plain> {
@@ -112,11 +113,11 @@ where
         caller.unwrap();
     }
     let openings = heard.openings.load(Relaxed);
-    assert!(openings > 1, "it was tried again and again");
     Reached {
         operations: operations.load(Relaxed),
         sends: dependency.started(),
-        bound: THRESHOLD + heard.as_it_opened.get().unwrap() + PROBES * openings,
+        bound: THRESHOLD + heard.as_it_opened.get().unwrap_or(&0) + PROBES * openings,
+        openings,
     }
 }
 
@@ -132,11 +133,21 @@ async fn of_a_thousand_callers_only_what_the_breaker_lets_through_reaches_a_dead
         let outside = outside.map_future(move |call| counted(&heard, call));
         outside.layer(retry()).service(dependency)
     });
+    let unprotected = ask(|breaker, _, dependency| {
+        drop(breaker);
+        ServiceBuilder::new().layer(retry()).service(dependency)
+    });
     let (attempts, operations) = (attempts.await, operations.await);
+    let unprotected = unprotected.await;
+    println!("no breaker: {unprotected:?}");
     println!(
         "breaker inside of the retry:  {attempts:?}\nbreaker outside of the retry: {operations:?}"
     );
+    assert_eq!(unprotected.sends, unprotected.operations * MAX_ATTEMPTS);
+    assert!(unprotected.sends > 20_000);
     assert!(attempts.operations > 15_000 && operations.operations > 15_000);
+    let tried_again = attempts.openings > 1 && operations.openings > 1;
+    assert!(tried_again, "{attempts:?} {operations:?}");
     assert!(attempts.sends <= attempts.bound, "{attempts:?}");
     assert!(
         operations.sends <= operations.bound * MAX_ATTEMPTS,

@@ -1,9 +1,13 @@
 //! Tests that need more than one crate, in one binary.
 //!
-//! `dead` asks a dead dependency; `interleaved` tries out how threads may interleave over shared state; `isolation` lets
-//! one dependency be slow beside a healthy one; `laws` runs every layer through the service laws; `served` stands layers
-//! behind a real server, and `server` a server's own layers; `storm` lets a crowd of clients fail at once; `telemetry`
-//! reads what a whole stack writes; `tidy` holds the workspace to its own rules.
+//! - `dead` asks a dead dependency, and counts what reaches it
+//! - `interleaved` tries out how threads may interleave over shared state
+//! - `isolation` lets one dependency be slow beside a healthy one
+//! - `laws` runs every layer through the service laws
+//! - `served` stands layers behind a real server, and `server` a server's own layers
+//! - `storm` lets a crowd of clients fail at once
+//! - `telemetry` reads what a whole stack writes
+//! - `tidy` holds the workspace to its own rules
 
 #[cfg(test)]
 mod dead;
