@@ -371,12 +371,12 @@ async fn a_connect_timeout_is_found_in_the_error_of_either_client() {
 }
 
 /// A listener whose queue of connections is full: it neither accepts nor refuses another.
-struct FullListener {
-    url: String,
+pub(super) struct FullListener {
+    pub(super) url: String,
     _held: (tokio::net::TcpListener, Vec<std::net::TcpStream>),
 }
 
-fn full_listener() -> FullListener {
+pub(super) fn full_listener() -> FullListener {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();

@@ -11,11 +11,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper_util::client::legacy::connect::HttpConnector;
 use mamparo_core::http::Http;
-use mamparo_core::{BoxError, Classify, Dependency, Reason, Rejection, Verdict};
+use mamparo_core::{BoxError, Classify, Dependency, Plain, Reason, Rejection, Verdict};
 use mamparo_testkit::server::{Reply, Server};
 use tower::{Layer, Service, ServiceExt};
 use tower_layer::Identity;
 
+use super::adapters::full_listener;
+use crate::breaker::{BreakerLayer, BreakerPolicy};
+use crate::bulkhead::{BulkheadLayer, BulkheadPolicy};
 use crate::client::*;
 use crate::connect_timeout::ConnectTimeoutLayer;
 use crate::rate_limit::{RateLimitLayer, RateLimitPolicy};
@@ -138,6 +141,50 @@ async fn a_rate_limit_around_a_connector_limits_new_connections() {
         assert!(rejection.retry_after().unwrap() > Duration::from_secs(3_000));
     }
     assert_eq!((server.connections(), server.requests().len()), (2, 2));
+}
+
+/// The first connection is refused by the peer, and everything after it by us.
+#[tokio::test]
+async fn a_breaker_around_a_connector_opens_by_connections_that_fail() {
+    let server = Server::start(Reply::ok()).await;
+    let url = server.url("/");
+    server.stop().await;
+    let policy = BreakerPolicy::builder().consecutive_failures(1);
+    let policy = policy.build().unwrap();
+    for error in second_of_both!(BreakerLayer::new(policy.clone(), Plain::idempotent()), &url) {
+        let rejection = Rejection::of(&*error).unwrap();
+        assert!(rejection.is_breaker_open() && !rejection.sent());
+        assert!(rejection.retry_after().is_some());
+    }
+}
+
+/// Connections are being made at once as many as it says; those that are open hold no place.
+#[tokio::test]
+async fn a_bulkhead_around_a_connector_bounds_the_connections_that_are_being_made() {
+    let policy = || {
+        let policy = BulkheadPolicy::builder().limit(1).max_waiting(0);
+        policy.build().unwrap()
+    };
+    let (server, stuck) = (Server::start(Reply::hang()).await, full_listener());
+    let layer = BulkheadLayer::new(policy(), Plain::idempotent()).dependency("peer");
+    let handle = layer.handle();
+    let client = hyper(connector(layer).layer(HttpConnector::new()), &stack());
+    let open = tokio::spawn(client.clone().oneshot(post(&server.url("/"))));
+    while server.requests().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(handle.in_flight(), 0);
+    let connecting = tokio::spawn(client.clone().oneshot(post(&stuck.url)));
+    while handle.in_flight() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let error = client.oneshot(post(&stuck.url)).await.err().unwrap();
+    assert!(
+        Rejection::of(&*error).unwrap().is_bulkhead_full(),
+        "{error}"
+    );
+    connecting.abort();
+    open.abort();
 }
 
 /// What hyper-util and tonic ask of a connector, whatever the layer's future is.
