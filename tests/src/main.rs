@@ -4,7 +4,9 @@
 //! - `interleaved` tries out how threads may interleave over shared state
 //! - `isolation` lets one dependency be slow beside a healthy one
 //! - `laws` runs every layer through the service laws
+//! - `matrix` puts a client with the protecting layers under each kind of trouble, over real sockets
 //! - `served` stands layers behind a real server, and `server` a server's own layers
+//! - `soak` lets half an hour of random faults pass, and looks for what is still held
 //! - `storm` lets a crowd of clients fail at once
 //! - `telemetry` reads what a whole stack writes
 //! - `tidy` holds the workspace to its own rules
@@ -18,9 +20,13 @@ mod isolation;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod matrix;
+#[cfg(test)]
 mod served;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod soak;
 #[cfg(test)]
 mod storm;
 #[cfg(test)]
