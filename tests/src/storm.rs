@@ -112,10 +112,13 @@ async fn full_jitter_takes_half_the_work_and_four_fifths_of_the_peak_out_of_a_re
 async fn says_its_waits() {
     let down = Script::<u32, u32>::new([]).otherwise(|| Step::error("down"));
     let service = retry(Jitter::Full).layer(down.clone());
-    let given_up = tokio::time::timeout(Duration::from_secs(10), service.oneshot(1)).await;
+    let given_up = tokio::time::timeout(Duration::from_secs(60), service.oneshot(1)).await;
     assert!(given_up.is_err());
     let starts = down.starts();
-    let waits: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let waits = starts
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).as_millis());
+    let waits: Vec<_> = waits.collect();
     println!("waits: {waits:?}");
 }
 
@@ -135,7 +138,7 @@ fn two_processes_started_together_wait_differently() {
     };
     let both = [start(), start()];
     let waits = both.map(|process| said(&process.wait_with_output().unwrap()));
-    assert!(waits[0].matches("ms").count() > 5, "{waits:?}");
+    assert!(waits[0].matches(',').count() > 9, "{waits:?}");
     assert_ne!(waits[0], waits[1]);
 }
 
