@@ -71,17 +71,18 @@ pub(super) struct Arm<S: Service<W>, W> {
     #[pin]
     state: State<S, S::Future, W>,
     pub(super) run: Run,
+    spent: Option<Spent>,
     why: Why,
 }
 
 /// What is known of an attempt that runs.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) number: u32,
     /// As many physical sends as it made.
     pub(super) sends: u32,
     /// When it was sent, as far as anybody asks; none before.
     pub(super) started: Option<Instant>,
-    pub(super) spent: Option<Spent>,
 }
 
 impl Run {
@@ -90,7 +91,6 @@ impl Run {
             number,
             sends: 0,
             started: None,
-            spent: None,
         }
     }
 }
@@ -130,14 +130,15 @@ where
                 next: Some((wire, paid)),
             },
             run: Run::numbered(number),
+            spent: None,
             why,
         }
     }
 
-    /// What is known of an attempt that has ended.
-    pub(super) fn take_run(self: Pin<&mut Self>) -> Run {
-        let run = self.project().run;
-        std::mem::replace(run, Run::numbered(run.number))
+    /// What is left of an attempt that has ended; dropped with it are its future, and the permits in there.
+    pub(super) fn into_run(mut self: Pin<Box<Self>>) -> (Run, Option<Spent>) {
+        let this = self.as_mut().project();
+        (*this.run, this.spent.take())
     }
 
     /// Polls the attempt in its own place; `beside` others are under way.
@@ -172,7 +173,7 @@ where
             // Heard by the owners of resends around this one, so it is said outside of its own context.
             CallContext::report_resend();
             this.run.started = Some(now);
-            this.run.spent = Some(Spent {
+            *this.spent = Some(Spent {
                 budget: paid.budget.spend(),
                 extra: paid.extra.spend(),
             });

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use mamparo_core::{Answer, BoxError, Class, Classify};
+use mamparo_core::{Answer, BoxError, Class, Classify, Verdict};
 use pin_project::pin_project;
 use tokio::time::Sleep;
 use tower_service::Service;
@@ -24,26 +25,11 @@ where
 {
     /// The first attempt, until it ends.
     #[pin]
-    first: Option<S::Future>,
+    pub(super) first: Option<S::Future>,
     /// Made once the first attempt was pending.
     #[pin]
-    timer: Option<Sleep>,
-    operation: Operation<S, P, Req>,
-}
-
-impl<S, P, Req> HedgeFuture<S, P, Req>
-where
-    P: Replay<Req>,
-    S: Service<P::Wire>,
-{
-    #[inline]
-    pub(super) const fn new(first: S::Future, operation: Operation<S, P, Req>) -> Self {
-        Self {
-            first: Some(first),
-            timer: None,
-            operation,
-        }
-    }
+    pub(super) timer: Option<Sleep>,
+    pub(super) operation: Operation<S, P, Req>,
 }
 
 impl<S, P, Req> Future for HedgeFuture<S, P, Req>
@@ -65,8 +51,9 @@ where
                 this.first.set(None);
                 let outcome = outcome.map_err(Into::into);
                 let verdict = operation.judge(&outcome, operation.first.sends);
-                if verdict.class() == Class::Success && operation.is_alone() {
-                    return Poll::Ready(operation.succeeded(outcome));
+                if verdict.class() == Class::Success && operation.race.is_none() {
+                    operation.succeeded();
+                    return Poll::Ready(outcome);
                 }
                 if let Some(result) = operation.first_ended(outcome, verdict) {
                     return Poll::Ready(result);
@@ -95,10 +82,10 @@ where
     fn first_ended(
         &mut self,
         outcome: Result<S::Response, BoxError>,
-        verdict: mamparo_core::Verdict,
+        verdict: Verdict,
     ) -> Option<Result<S::Response, BoxError>> {
-        let mut run = std::mem::replace(&mut self.first, Run::numbered(1));
-        self.ended(&mut run, outcome, verdict)
+        let run = mem::replace(&mut self.first, Run::numbered(1));
+        self.ended(run, None, outcome, verdict)
     }
 
     /// Polls the attempts beside the first, and begins another when it is due.
@@ -112,7 +99,7 @@ where
             if let Some(result) = self.poll_later(cx) {
                 return Poll::Ready(result);
             }
-            std::task::ready!(self.poll_due(timer.as_mut(), cx));
+            ready!(self.poll_due(timer.as_mut(), cx));
             if let Some(result) = self.begin() {
                 return Poll::Ready(result);
             }

@@ -1,6 +1,6 @@
 //! Settings and shared state of a hedge.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mamparo_core::clock::{self, Instant};
@@ -92,15 +92,44 @@ impl<P> HedgeLayer<P> {
     }
 }
 
-impl<S, P> Layer<S> for HedgeLayer<P> {
+impl<S: Clone, P> Layer<S> for HedgeLayer<P> {
     type Service = Hedge<S, P>;
 
     fn layer(&self, inner: S) -> Hedge<S, P> {
-        Hedge::new(inner, self.shared.clone())
+        let made = Spread::new(Made {
+            shared: Shared::clone(&self.shared),
+            spare: Arc::new(Mutex::new(inner.clone())),
+        });
+        Hedge::new(inner, made)
     }
 }
 
-// By hand: the protocol itself is shared, and need not be `Clone`.
+/// What the calls of a service need, and those of its clones.
+pub(super) struct Made<S, P> {
+    pub(super) shared: Shared<P>,
+    /// Cloned when a hedge is due: a clone for each call would cost more than the layer.
+    spare: Arc<Mutex<S>>,
+}
+
+impl<S: Clone, P> Made<S, P> {
+    /// Returns another instance of the inner service, which is not ready.
+    #[cold]
+    pub(super) fn another(&self) -> S {
+        let spare = self.spare.lock();
+        spare.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+// By hand: protocol and inner service are shared, and are not cloned here.
+impl<S, P> Clone for Made<S, P> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            spare: Arc::clone(&self.spare),
+        }
+    }
+}
+
 impl<P> Clone for HedgeLayer<P> {
     fn clone(&self) -> Self {
         Self {

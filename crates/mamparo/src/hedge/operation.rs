@@ -13,9 +13,9 @@ use mamparo_core::{
 use tokio::time::Sleep;
 use tower_service::Service;
 
-use super::arm::{Arm, End, Paid, Run, Scene, Why};
+use super::arm::{Arm, End, Paid, Run, Scene, Spent, Why};
 use super::error::too_late;
-use super::layer::Shared;
+use super::layer::Made;
 use super::outcome::Attempted;
 use super::state::{Course, Ended, Step, When};
 use crate::bound::{poll_timer, reject};
@@ -31,8 +31,6 @@ where
     P: Replay<Req>,
     S: Service<P::Wire>,
 {
-    /// What later attempts are made with; none when there can't be any.
-    pub(super) service: Option<S>,
     pub(super) held: Option<P::Held>,
     pub(super) scene: Scene,
     pub(super) safety: Safety,
@@ -40,15 +38,33 @@ where
     pub(super) next: Next,
     /// The first attempt, while it runs; blank afterwards.
     pub(super) first: Run,
-    pub(super) later: Vec<Beside<S, P::Wire>>,
+    /// None while there is the first attempt only.
+    pub(super) race: Option<Box<Race<S, P::Wire>>>,
+    pub(super) _deposits: Option<(Deposit, Deposit)>,
+    pub(super) made: Held<Made<S, P>>,
+}
+
+/// What an operation keeps once there is more to it than its first attempt.
+pub(super) struct Race<S: Service<W>, W> {
+    pub(super) later: Vec<Beside<S, W>>,
     /// The attempt to come, made before an answer was given up for it.
-    pub(super) prepared: Option<Beside<S, P::Wire>>,
-    pub(super) best: Option<Box<Attempted<S::Response>>>,
+    prepared: Option<Beside<S, W>>,
+    pub(super) best: Option<Attempted<S::Response>>,
     pub(super) last_response: Option<Box<ResponseHead>>,
     /// Whether an attempt may have taken effect that was not safe to make twice.
     pub(super) in_doubt: bool,
-    pub(super) _deposits: Option<(Deposit, Deposit)>,
-    pub(super) shared: Held<Shared<P>>,
+}
+
+impl<S: Service<W>, W> Default for Race<S, W> {
+    fn default() -> Self {
+        Self {
+            later: Vec::new(),
+            prepared: None,
+            best: None,
+            last_response: None,
+            in_doubt: false,
+        }
+    }
 }
 
 /// When another attempt is due.
@@ -71,15 +87,14 @@ where
     S: Service<P::Wire> + Clone,
     S::Error: Into<BoxError>,
 {
-    /// Whether nothing was made, or is to be done, but the first attempt.
-    pub(super) const fn is_alone(&self) -> bool {
-        self.later.is_empty() && self.best.is_none()
+    pub(super) fn race(&mut self) -> &mut Race<S, P::Wire> {
+        self.race.get_or_insert_default()
     }
 
     /// Says what an attempt's result means.
     #[inline]
     pub(super) fn judge(&mut self, outcome: &Result<S::Response, BoxError>, sends: u32) -> Verdict {
-        let mut verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
+        let mut verdict = self.made.shared.protocol.head(outcome.as_ref()).verdict;
         if let Err(error) = outcome {
             let about = is_about(error, self.scene.context.dependency());
             verdict = proven(verdict, sends <= 1 && about);
@@ -94,29 +109,31 @@ where
         verdict
     }
 
-    /// The first attempt succeeded, and there was no other.
+    /// The first attempt succeeded, and there was no other: the caller gets its answer as it is.
     #[inline]
-    pub(super) fn succeeded(
-        &mut self,
-        outcome: Result<S::Response, BoxError>,
-    ) -> Result<S::Response, BoxError> {
-        if let (Some(latency), Some(started)) = (&self.shared.latency, self.first.started) {
+    pub(super) fn succeeded(&self) {
+        if let (Some(latency), Some(started)) = (&self.made.shared.latency, self.first.started) {
             let now = clock::now();
             latency.record(now.saturating_duration_since(started), now);
         }
-        let verdict = Verdict::SUCCESS;
-        self.finish(Attempted { outcome, verdict }, None)
+        self.report_end(Verdict::SUCCESS);
     }
 
     /// An attempt ended, and `run` tells which: returns what the caller gets, if that is clear by now.
     pub(super) fn ended(
         &mut self,
-        run: &mut Run,
+        run: Run,
+        spent: Option<Spent>,
         outcome: Result<S::Response, BoxError>,
         verdict: Verdict,
     ) -> Option<Result<S::Response, BoxError>> {
-        self.give_back_if_refused(run, &outcome, verdict);
-        self.in_doubt |= indeterminate(verdict, self.safety);
+        if self.is_refused(&outcome, verdict) {
+            let called = run.number == 1 || spent.is_some();
+            self.scene.called -= u32::from(called);
+            spent.map(Spent::not_sent).unwrap_or_default();
+        }
+        let in_doubt = indeterminate(verdict, self.safety);
+        self.race().in_doubt |= in_doubt;
         let remaining =
             (verdict.kind()).and_then(|_| self.scene.context.attempt_remaining(clock::now()));
         let ended = Ended {
@@ -125,7 +142,7 @@ where
             remaining,
         };
         let attempted = Attempted { outcome, verdict };
-        let shared = &*self.shared;
+        let shared = &self.made.shared;
         match self.course.ended(&shared.policy, ended) {
             Step::Settled(not_resent) => {
                 self.settle(run, verdict);
@@ -139,32 +156,20 @@ where
         }
     }
 
-    /// An attempt that was refused on our side was not sent, so it cost nothing.
-    fn give_back_if_refused(
-        &mut self,
-        run: &mut Run,
-        outcome: &Result<S::Response, BoxError>,
-        verdict: Verdict,
-    ) {
+    /// Whether an attempt was refused on our side: it was not sent, so it cost nothing.
+    fn is_refused(&self, outcome: &Result<S::Response, BoxError>, verdict: Verdict) -> bool {
         let dependency = self.scene.context.dependency();
         let refused = |error: &BoxError| is_refusal(error, dependency);
-        if verdict == Verdict::IGNORED && outcome.as_ref().is_err_and(refused) {
-            let first = run.number == 1;
-            if let Some(spent) = run.spent.take() {
-                spent.not_sent();
-                self.scene.called -= 1;
-            } else if first {
-                self.scene.called -= 1;
-            }
-        }
+        verdict == Verdict::IGNORED && outcome.as_ref().is_err_and(refused)
     }
 
     /// The operation is decided: the other attempts are given up, and say how long a slow one takes at least.
-    fn settle(&mut self, winner: &Run, verdict: Verdict) {
+    fn settle(&mut self, winner: Run, verdict: Verdict) {
         self.next = Next::Never;
-        self.in_doubt |= self.course.running > 0 && !self.safety.is_idempotent();
-        let losers = mem::take(&mut self.later);
-        let (Some(latency), Some(started)) = (&self.shared.latency, winner.started) else {
+        let doubled = self.course.running > 0 && !self.safety.is_idempotent();
+        self.race().in_doubt |= doubled;
+        let losers = mem::take(&mut self.race().later);
+        let (Some(latency), Some(started)) = (&self.made.shared.latency, winner.started) else {
             return;
         };
         if verdict.class() != Class::Success {
@@ -188,11 +193,11 @@ where
         when: When,
     ) -> Option<Result<S::Response, BoxError>> {
         let now = clock::now();
-        let delay = || self.shared.delay(now);
+        let delay = || self.made.shared.delay(now);
         let next = match (when, attempted.verdict.kind()) {
             (When::Now, Some(kind)) => Next::Now(kind),
-            (When::After(wait), _) => Next::At(now + wait),
-            (When::AtDelay, _) if self.course.running == 0 => Next::At(now + delay()),
+            (When::After(wait), _) => Next::At(clock::later(now, wait)),
+            (When::AtDelay, _) if self.course.running == 0 => Next::At(clock::later(now, delay())),
             (When::AtDelay, _) => self.next,
             (When::Now | When::Never, _) => Next::Never,
         };
@@ -200,23 +205,24 @@ where
         self.next = next;
         let waits = self.course.running == 0 && matches!(next, Next::At(_));
         if !waits {
-            self.best = Some(Box::new(best));
+            self.race().best = Some(best);
             return None;
         }
         // All that can refuse the next attempt comes before the answer is given up, and the wait after it.
         match self.prepare(now, best.verdict.kind()) {
-            Ok(arm) => self.prepared = Some(arm),
+            Ok(arm) => self.race().prepared = Some(arm),
             Err(reason) => return Some(self.finish(best, Some(reason))),
         }
         if let Ok(answer) = best.outcome {
-            self.last_response = self.shared.protocol.give_up(answer).map(Box::new);
+            let head = self.made.shared.protocol.give_up(answer);
+            self.race().last_response = head.map(Box::new);
         }
         None
     }
 
     fn better(&mut self, attempted: Attempted<S::Response>) -> Attempted<S::Response> {
-        match self.best.take() {
-            Some(best) if best.rank() > attempted.rank() => *best,
+        match self.race().best.take() {
+            Some(best) if best.rank() > attempted.rank() => best,
             _ => attempted,
         }
     }
@@ -233,7 +239,7 @@ where
             Next::At(at) => at,
             Next::AtDelay => {
                 let now = clock::now();
-                let delay = self.shared.delay(now);
+                let delay = self.made.shared.delay(now);
                 if delay.is_zero() {
                     return Poll::Ready(());
                 }
@@ -262,7 +268,7 @@ where
             Next::Now(kind) => Some(kind),
             _ => None,
         };
-        let prepared = match self.prepared.take() {
+        let prepared = match self.race().prepared.take() {
             Some(arm) => Ok(arm),
             None => self.prepare(now, reason),
         };
@@ -270,17 +276,18 @@ where
         match prepared {
             Ok(arm) => {
                 self.course.begin();
-                self.later.push(arm);
+                self.race().later.push(arm);
                 if self.course.may_go_on() {
-                    self.next = Next::At(clock::later(now, self.shared.delay(now)));
+                    self.next = Next::At(clock::later(now, self.made.shared.delay(now)));
                 }
                 None
             }
             Err(reason) => {
                 self.course.halt(reason);
                 self.report(What::HedgeOff { reason });
-                let best = self.best.take_if(|_| self.course.running == 0)?;
-                Some(self.finish(*best, Some(reason)))
+                let over = self.course.running == 0;
+                let best = self.race().best.take_if(|_| over)?;
+                Some(self.finish(best, Some(reason)))
             }
         }
     }
@@ -291,7 +298,7 @@ where
         now: Instant,
         reason: Option<Kind>,
     ) -> Result<Beside<S, P::Wire>, NotResent> {
-        let settings = &self.shared.policy.settings;
+        let settings = &self.made.shared.policy.settings;
         let context = &self.scene.context;
         let remaining = context.attempt_remaining(now);
         if remaining.is_some_and(|remaining| remaining < settings.min_attempt_time) {
@@ -301,13 +308,13 @@ where
             return Err(NotResent::ResentInside);
         }
         let (number, so_far) = (self.course.begun + 1, self.course.begun - 1);
-        let extra = self.shared.policy.extra.withdraw(now, None, so_far);
+        let extra = self.made.shared.policy.extra.withdraw(now, None, so_far);
         let extra = extra.map_err(|_| NotResent::ExtraLoad)?;
         let budget = settings.budget.withdraw(now, context.tenant(), so_far);
         let budget = budget.map_err(|_| NotResent::BudgetExhausted)?;
         let held = self.held.take().ok_or(NotResent::BodyTooLarge)?;
         let more = number < self.scene.most;
-        let protocol = &self.shared.protocol;
+        let protocol = &self.made.shared.protocol;
         let (mut wire, held) = if self.course.running > 0 {
             protocol.beside(held, more)?
         } else {
@@ -315,12 +322,12 @@ where
         };
         self.held = held;
         protocol.number(&mut wire, number);
-        let service = self.service.clone().ok_or(NotResent::BodyTooLarge)?;
         let why = Why {
             reason,
-            delay: self.shared.delay(now),
+            delay: self.made.shared.delay(now),
         };
         let paid = Paid { budget, extra };
+        let service = self.made.another();
         Ok(Box::pin(Arm::new(service, number, wire, paid, why)))
     }
 
@@ -330,20 +337,20 @@ where
         cx: &mut Context<'_>,
     ) -> Option<Result<S::Response, BoxError>> {
         let mut at = 0;
-        while let Some(arm) = self.later.get_mut(at) {
+        while let Some(race) = &mut self.race
+            && let Some(arm) = race.later.get_mut(at)
+        {
             let beside = self.course.running.saturating_sub(1);
-            let observer = self.shared.observer.as_ref();
+            let observer = self.made.shared.observer.as_ref();
             let polled = arm.as_mut().poll(&mut self.scene, beside, observer, cx);
             let Poll::Ready(end) = polled else {
                 at += 1;
                 continue;
             };
-            let mut arm = self.later.remove(at);
-            let mut run = arm.as_mut().take_run();
             // Its permits are back before anything is made of its answer.
-            drop(arm);
+            let (run, spent) = race.later.remove(at).into_run();
             let (outcome, verdict) = self.told(end, run.sends);
-            let result = self.ended(&mut run, outcome, verdict);
+            let result = self.ended(run, spent, outcome, verdict);
             if result.is_some() {
                 return result;
             }
@@ -367,7 +374,7 @@ where
                 reject(
                     rejection,
                     &self.scene.context,
-                    self.shared.observer.as_ref(),
+                    self.made.shared.observer.as_ref(),
                 )
             }
         };
@@ -376,6 +383,6 @@ where
 
     #[inline]
     pub(super) fn report(&self, what: What<'_>) {
-        self.scene.report(self.shared.observer.as_ref(), what);
+        self.scene.report(self.made.shared.observer.as_ref(), what);
     }
 }

@@ -33,7 +33,7 @@ where
     S::Error: Into<BoxError>,
 {
     /// Hands a result to the caller, marked where there is something to say.
-    #[inline]
+    #[cold]
     pub(super) fn finish(
         &mut self,
         attempted: Attempted<S::Response>,
@@ -44,25 +44,29 @@ where
         if let Some(reason) = not_resent {
             self.report(What::NotResent { verdict, reason });
         }
-        let attempts = self.scene.called;
-        if self.shared.observer.is_some() {
-            let now = clock::now();
-            let since = |started| now.saturating_duration_since(started);
-            let elapsed = self.scene.context.started().map(since).unwrap_or_default();
-            self.report(What::OperationEnded {
-                verdict,
-                attempts,
-                elapsed,
-            });
-        }
+        self.report_end(verdict);
         let silent = match outcome {
-            Ok(_) => attempts <= 1,
+            Ok(_) => self.scene.called <= 1,
             Err(_) => self.course.begun == 1,
         };
         if silent && not_resent.is_none() {
             return outcome;
         }
         self.mark(outcome, verdict, not_resent)
+    }
+
+    #[inline]
+    pub(super) fn report_end(&self, verdict: Verdict) {
+        if self.made.shared.observer.is_some() {
+            let now = clock::now();
+            let since = |started| now.saturating_duration_since(started);
+            let elapsed = self.scene.context.started().map(since).unwrap_or_default();
+            self.report(What::OperationEnded {
+                verdict,
+                attempts: self.scene.called,
+                elapsed,
+            });
+        }
     }
 
     #[cold]
@@ -73,15 +77,15 @@ where
         not_resent: Option<NotResent>,
     ) -> Result<S::Response, BoxError> {
         let dependency = self.scene.context.dependency();
-        let in_doubt = self.in_doubt && verdict.kind().is_some();
+        let in_doubt = self.race().in_doubt && verdict.kind().is_some();
         let ending = Ending::new(self.scene.called, not_resent, in_doubt);
         match outcome {
             Ok(mut answer) => {
-                self.shared.protocol.mark(&mut answer, ending);
+                self.made.shared.protocol.mark(&mut answer, ending);
                 Ok(answer)
             }
             Err(error) => {
-                let last = self.last_response.take();
+                let last = self.race().last_response.take();
                 Err(if verdict == Verdict::IGNORED {
                     not_sent(dependency, ending, last, error)
                 } else {

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::task::{Context, Poll};
 
-use mamparo_core::shard::{Held, Spread};
+use mamparo_core::shard::Spread;
 use mamparo_core::{Answer, BoxError, CallContext, Classify, LayerKind, NotResent, What, clock};
 use tower_service::Service;
 
 use super::HedgeFuture;
 use super::arm::{Run, Scene};
-use super::layer::Shared;
+use super::layer::{Made, Shared};
 use super::operation::{Next, Operation};
 use super::state::{Course, hedged};
 use crate::replay::Replay;
@@ -17,12 +17,12 @@ use crate::replay::Replay;
 /// Sends a slow request a second time, and takes the better answer; see the [module](super).
 pub struct Hedge<S, P> {
     inner: S,
-    shared: Spread<Shared<P>>,
+    made: Spread<Made<S, P>>,
 }
 
 impl<S, P> Hedge<S, P> {
-    pub(super) const fn new(inner: S, shared: Spread<Shared<P>>) -> Self {
-        Self { inner, shared }
+    pub(super) const fn new(inner: S, made: Spread<Made<S, P>>) -> Self {
+        Self { inner, made }
     }
 }
 
@@ -43,8 +43,8 @@ where
 
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
-        let shared = self.shared.hold();
-        let mut scene = scene(&shared);
+        let shared = &self.made.shared;
+        let mut scene = scene(shared);
         let safety = shared.protocol.safety(&request);
         let hedged = hedged(&shared.policy, safety, scene.context.is_inside_retry());
         if hedged.is_err() {
@@ -63,8 +63,6 @@ where
         let mut first = Run::numbered(1);
         // What nobody measures needs no clock.
         first.started = (shared.latency.is_some() && off.is_none()).then(clock::now);
-        // The instance that was polled ready makes the first attempt; clones of this one wait for their own readiness.
-        let service = held.is_some().then(|| self.inner.clone());
         // Where another owner of resends stands around this one, the operation is paid in there.
         let deposits = (off != Some(NotResent::OwnedOutside)).then(|| {
             let policy = &shared.policy;
@@ -72,30 +70,34 @@ where
             (policy.budget().deposit(tenant), policy.extra.deposit(None))
         });
         let next = off.map_or(Next::AtDelay, |_| Next::Never);
-        let future = first.within(&mut scene, || self.inner.call(wire));
-        let operation = Operation {
-            service,
-            held,
-            course: Course::begun(scene.most, off),
-            scene,
-            safety,
-            next,
-            first,
-            later: Vec::new(),
-            prepared: None,
-            best: None,
-            last_response: None,
-            in_doubt: false,
-            _deposits: deposits,
-            shared,
-        };
-        HedgeFuture::new(future, operation)
+        // The instance that was polled ready makes the first attempt; those to come wait for a readiness of their own.
+        let before = scene.context.sends();
+        let entered = scene.context.entered();
+        let future = self.inner.call(wire);
+        drop(entered);
+        first.sends = scene.context.sends().saturating_sub(before);
+        // Written where it stays: what is built apart is copied once more.
+        HedgeFuture {
+            first: Some(future),
+            timer: None,
+            operation: Operation {
+                held,
+                course: Course::begun(scene.most, off),
+                scene,
+                safety,
+                next,
+                first,
+                race: None,
+                _deposits: deposits,
+                made: self.made.hold(),
+            },
+        }
     }
 }
 
 /// The context in which the attempts of an operation are made.
 #[inline]
-fn scene<P>(shared: &Held<Shared<P>>) -> Scene {
+fn scene<P>(shared: &Shared<P>) -> Scene {
     // One kind for all owners of resends: whichever stands outside of the other owns them.
     let mut context = CallContext::join(LayerKind::Retry, shared.dependency);
     if shared.observer.is_some() {
@@ -113,7 +115,7 @@ fn scene<P>(shared: &Held<Shared<P>>) -> Scene {
 
 impl<S: Clone, P> Clone for Hedge<S, P> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.shared.clone())
+        Self::new(self.inner.clone(), self.made.clone())
     }
 }
 
