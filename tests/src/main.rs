@@ -10,6 +10,7 @@
 //! - `storm` lets a crowd of clients fail at once
 //! - `telemetry` reads what a whole stack writes
 //! - `tidy` holds the workspace to its own rules
+//! - `together` has layers around one another, and what one refuses between them
 
 #[cfg(test)]
 mod dead;
@@ -33,6 +34,8 @@ mod storm;
 mod telemetry;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod together;
 
 /// What the files that `interleaved` reads a second time name at the root of their crate.
 #[cfg(test)]
