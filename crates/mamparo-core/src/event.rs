@@ -187,6 +187,13 @@ pub enum What<'a> {
         /// The response's status; what HTTP would have got, where gRPC gets 200.
         status: StatusCode,
     },
+    /// A call was shed, and its rejection follows.
+    Shed {
+        /// The rule that it was shed by.
+        by: ShedBy,
+        /// Its priority, where priorities are told apart.
+        priority: Option<&'static str>,
+    },
     /// A call waited for its turn under a rate limit.
     RateLimitWaited {
         /// For how long.
@@ -221,6 +228,33 @@ pub enum What<'a> {
         /// Which one: lower case, stable.
         fault: &'static str,
     },
+}
+
+/// The rule by which a call was shed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ShedBy {
+    /// It waited too long, while the queue did not drain.
+    QueueTime,
+    /// Too many calls were under way.
+    InFlight,
+    /// The dependency accepted too few of the calls before it.
+    Throttle,
+    /// The inner service was not ready.
+    NotReady,
+}
+
+impl ShedBy {
+    /// Returns the name used in metrics and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::QueueTime => "queue_time",
+            Self::InFlight => "in_flight",
+            Self::Throttle => "throttle",
+            Self::NotReady => "not_ready",
+        }
+    }
 }
 
 /// What came of a fallback.

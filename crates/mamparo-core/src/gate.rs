@@ -92,6 +92,13 @@ impl<S> Gate<S> {
         GateFuture::waiting(self.service.clone(), request)
     }
 
+    /// Tells whether the inner service is known to be ready.
+    #[must_use]
+    #[inline]
+    pub const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     /// Calls the inner service, now if it is ready and else as soon as it is.
     #[inline]
     pub fn call<Req>(&mut self, request: Req) -> GateFuture<S, Req>

@@ -35,7 +35,7 @@ pub use context::{AttemptLimit, CallContext, Cause, LayerKind, OperationId, carr
 pub use deadline::{Deadline, Reserve};
 pub use dependency::Dependency;
 pub use ending::{Ending, RetryError};
-pub use event::{Event, FallbackEnd, NotResent, Observer, What};
+pub use event::{Event, FallbackEnd, NotResent, Observer, ShedBy, What};
 pub use gate::Gate;
 pub use nested::Nested;
 pub use rejection::{Reason, Rejection, ResponseHead};

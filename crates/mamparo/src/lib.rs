@@ -13,6 +13,7 @@
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
 //! | [`HedgeLayer`](hedge::HedgeLayer) | in its place: sends a slow request a second time, beside the first |
 //! | [`BreakerLayer`](breaker::BreakerLayer) | stops calling a dependency that fails |
+//! | [`LoadShedLayer`](load_shed::LoadShedLayer) | refuses calls while the load is too high |
 //! | [`RateLimitLayer`](rate_limit::RateLimitLayer) | lets calls pass at a rate |
 //! | [`AttemptTimeoutLayer`](attempt_timeout::AttemptTimeoutLayer) | bounds one attempt, and tells the next service what remains |
 //! | [`ConnectTimeoutLayer`](connect_timeout::ConnectTimeoutLayer) | bounds the making of a connection, inside the client |
@@ -46,6 +47,7 @@ pub mod fallback;
 pub mod fault;
 pub mod hedge;
 pub mod idempotency_key;
+pub mod load_shed;
 pub mod rate_limit;
 pub mod rejection;
 pub mod replay;

@@ -12,6 +12,7 @@ use mamparo::fallback::{self, FallbackLayer, FallbackPolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
+use mamparo::load_shed::{LoadShedLayer, LoadShedPolicy};
 use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::rejection::RejectionLayer;
 use mamparo::retry::{RetryLayer, RetryPolicy};
@@ -34,6 +35,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "fault",
     "hedge",
     "idempotency_key",
+    "load_shed",
     "operation",
     "rate_limit",
     "rejection",
@@ -52,6 +54,14 @@ fn attempt() -> AttemptPolicy {
 
 fn server() -> ServerDeadlinePolicy {
     let policy = ServerDeadlinePolicy::builder().maximum(Duration::from_secs(3600));
+    policy.build().unwrap()
+}
+
+fn shed() -> LoadShedPolicy {
+    let policy = LoadShedPolicy::builder()
+        .max_in_flight(1_000)
+        .queue_time(Duration::from_secs(10), Duration::from_secs(60))
+        .throttle(2.0, Duration::from_secs(60));
     policy.build().unwrap()
 }
 
@@ -126,6 +136,17 @@ async fn a_bulkhead_whose_callers_wait_keeps_the_laws() {
     Laws::plain()
         .assert_gate(|inner| layer().layer(inner))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_shedding_keeps_the_laws() {
+    let layer = || LoadShedLayer::new(shed(), Plain::idempotent());
+    Laws::plain().assert_all(|inner| layer().layer(inner)).await;
+    Laws::plain()
+        .assert_gate(|inner| layer().layer(inner))
+        .await;
+    let http = || LoadShedLayer::http(shed());
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
 }
 
 /// Rows T9 and T10, of the limiter.

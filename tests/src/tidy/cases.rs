@@ -102,7 +102,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("K2", Test("a_lasting_tenfold_latency_holds_the_limit_down_for_ten_minutes", "crates/mamparo/src/bulkhead/adaptive/tests.rs")),
     ("K3", Test("a_lasting_tenfold_latency_holds_the_limit_down_for_ten_minutes", "crates/mamparo/src/bulkhead/adaptive/tests.rs")),
     ("K4", Test("a_trickle_for_ten_minutes_does_not_raise_the_limit", "crates/mamparo/src/bulkhead/adaptive/tests.rs")),
-    ("K5", Why("adaptive limit: not built yet")),
+    ("K5", Test("a_header_is_believed_only_so_far", "crates/mamparo/src/load_shed/tests/priorities.rs")),
     ("K6", Test("updates_from_several_threads_are_those_of_one", "tests/src/interleaved/bulkhead/mod.rs")),
     ("T1", Test("every_attempt_is_ready_first_and_no_slot_is_held_through_a_wait", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("T2", Test("every_attempt_is_ready_first_and_no_slot_is_held_through_the_delay", "crates/mamparo/src/hedge/tests/attempts.rs")),

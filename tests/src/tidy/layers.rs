@@ -147,6 +147,26 @@ const EXTRAS: &[Exception] = &[
         "what is kept of an operation until its body is over",
     ),
     (
+        "load_shed",
+        "guard.rs",
+        "a place among the calls under way, until an answer is over",
+    ),
+    (
+        "load_shed",
+        "load.rs",
+        "what is known of the load, in words that threads share",
+    ),
+    (
+        "load_shed",
+        "priority.rs",
+        "what a request is worth, and when it arrived",
+    ),
+    (
+        "load_shed",
+        "waiting.rs",
+        "a call that waits for the inner service",
+    ),
+    (
         "rate_limit",
         "bucket.rs",
         "one limit's state, and the queue of those that wait for it",

@@ -188,7 +188,7 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
 
 /// `PD-V1`, `PD-V2`, `PD-V4`: what is refused for want of capacity says when to come back, to HTTP and to gRPC (`ST-05`).
 #[tokio::test]
-async fn a_protecting_layers_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
+async fn a_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
     let own = Rejection::refused(Reason::RateLimited, Dependency::UNNAMED);
     let named = |reason| Rejection::refused(reason, "secret-name".into());
     let told = [
