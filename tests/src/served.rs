@@ -9,9 +9,11 @@ use axum::body::Body;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{BoxError, Router};
 use http_body_util::BodyExt;
+use mamparo::breaker::{BreakerLayer, BreakerPolicy};
+use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo_core::http::Http;
 use mamparo_core::{Backoff, Budget};
@@ -85,6 +87,49 @@ async fn one_layer_on_several_routes_has_one_budget() {
     }
     let calls = calls.load(Ordering::Relaxed);
     assert_eq!(calls, 5, "four operations pay for one resend");
+}
+
+/// How many of several calls of two routes, in memory and over a socket in turn, reach their handlers.
+async fn reached(routes: impl FnOnce(MethodRouter, MethodRouter) -> Router) -> usize {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let handler = || {
+        let calls = Arc::clone(&calls);
+        get(async move || {
+            calls.fetch_add(1, Ordering::Relaxed);
+            StatusCode::SERVICE_UNAVAILABLE
+        })
+    };
+    let routes = routes(handler(), handler());
+    let address = serve(routes.clone()).await;
+    for path in ["/a", "/b", "/a", "/b"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        routes.clone().oneshot(request).await.unwrap();
+        fetch(address, path).await;
+    }
+    calls.load(Ordering::Relaxed)
+}
+
+/// Row P-C10: of eight calls, each layer lets as many pass as if there were one route.
+#[tokio::test]
+async fn one_layer_on_several_routes_has_one_limit_and_one_breaker() {
+    let refused = || ServiceBuilder::new().layer(HandleErrorLayer::new(failed));
+    let hour = Duration::from_secs(3_600);
+    let rate = RateLimitPolicy::per(hour, 3).build().unwrap();
+    let limit = refused().layer(RateLimitLayer::http(rate));
+    let reached_limited = reached(|a, b| {
+        let routes = Router::new().route("/a", a.layer(limit.clone()));
+        routes.route("/b", b.layer(limit))
+    });
+    assert_eq!(reached_limited.await, 3);
+
+    let policy = BreakerPolicy::builder().consecutive_failures(2);
+    let policy = policy.open_wait(hour, hour).build().unwrap();
+    let breaker = refused().layer(BreakerLayer::http(policy));
+    let reached_broken = reached(|a, b| {
+        let routes = Router::new().route("/a", a.layer(breaker.clone()));
+        routes.route("/b", b.layer(breaker))
+    });
+    assert_eq!(reached_broken.await, 2);
 }
 
 fn scripted() -> Response<Body> {

@@ -140,7 +140,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-C5", Why("breaker: not built yet")),
     ("P-C7", Why("breaker: not built yet")),
     ("P-C8", Why("breaker: not built yet")),
-    ("P-C10", Test("one_layer_on_several_routes_has_one_budget", "tests/src/served.rs")),
+    ("P-C10", Test("one_layer_on_several_routes_has_one_limit_and_one_breaker", "tests/src/served.rs")),
     ("P-C11", Test("a_place_is_kept_until_the_body_has_ended", "crates/mamparo/src/bulkhead/tests/answers.rs")),
     ("P-C12", Test("many_waiters_pass_one_by_one_at_the_rate", "crates/mamparo/src/rate_limit/tests/waits.rs")),
     ("P-C13", Test("a_breaker_counts_attempts_inside_of_a_retry_and_operations_outside_of_it", "tests/src/together.rs")),
