@@ -4,15 +4,18 @@
 use std::io;
 use std::time::Duration;
 
+use axum::body::HttpBody;
 use bytes::Bytes;
 use fastrand::Rng;
 use http::{Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::breaker::{BreakerHandle, BreakerLayer, BreakerPolicy};
 use mamparo::bulkhead::{BulkheadHandle, BulkheadLayer, BulkheadPolicy};
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::fault::{Fault, FaultHandle, FaultLayer, FaultPlan, HttpAnswer};
+use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::replay::ReplayBody;
 use mamparo::retry::{RetryLayer, RetryPolicy};
@@ -23,6 +26,7 @@ use mamparo_testkit::service::{Script, Step};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tower::util::BoxCloneSyncService;
 use tower::{ServiceBuilder, ServiceExt};
 
 const SOAK: Duration = Duration::from_secs(30 * 60);
@@ -94,12 +98,23 @@ impl Handles {
     }
 }
 
-/// One caller: it waits for the whole answer, or goes away, or leaves the answer unread.
-async fn call<S, B>(service: S, patience: Duration, reads: bool)
+/// One attempt: all that stands inside of the layer that resends.
+type Attempt = BoxCloneSyncService<Sent, Answer, BoxError>;
+
+/// A whole operation.
+type Service = BoxCloneSyncService<Request<Full<Bytes>>, Answer, BoxError>;
+
+type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+fn boxed<B>(answer: Response<B>) -> Answer
 where
-    S: tower::Service<Request<Full<Bytes>>, Response = Response<B>, Error = BoxError>,
-    B: axum::body::HttpBody<Error = BoxError>,
+    B: HttpBody<Data = Bytes, Error = BoxError> + Send + 'static,
 {
+    answer.map(UnsyncBoxBody::new)
+}
+
+/// One caller: it waits for the whole answer, or goes away, or leaves the answer unread.
+async fn call(service: Service, patience: Duration, reads: bool) {
     let operation = async {
         let answer = service.oneshot(Request::default()).await?;
         if reads {
@@ -111,55 +126,49 @@ where
     drop(timeout(patience, operation).await);
 }
 
-fn policies() -> (
-    RetryPolicy,
-    BulkheadPolicy,
-    BreakerPolicy,
-    AttemptPolicy,
-    Budget,
-) {
-    // As soon as one resend is not given back, no other is allowed at the end.
-    let budget = Budget::builder().max_concurrent(1).build().unwrap();
-    let retry = RetryPolicy::builder().budget(budget.clone());
+/// The layers around what `resends` makes of an attempt.
+fn stack(
+    trouble: FaultPlan<Sent, HttpAnswer>,
+    resends: impl FnOnce(Attempt, Budget) -> Service,
+) -> (Service, Handles) {
     let bulkhead = BulkheadPolicy::builder().limit(16).max_waiting(16);
-    let attempt = AttemptPolicy::builder().timeout(Duration::from_secs(1));
-    (
-        retry.build().unwrap(),
-        bulkhead.build().unwrap(),
-        BreakerPolicy::builder().build().unwrap(),
-        attempt.body_idle(Duration::from_secs(2)).build().unwrap(),
-        budget,
-    )
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_half_an_hour_of_random_faults_nothing_is_held_and_no_task_is_left() {
-    let mut rng = Rng::with_seed(30);
-    fastrand::seed(30);
-    let (retry, bulkhead, breaker, attempt, budget) = policies();
-    let bulkhead = BulkheadLayer::http(bulkhead);
-    let breaker = BreakerLayer::http(breaker);
-    let faults = FaultLayer::http(trouble(&mut rng));
+    let bulkhead = BulkheadLayer::http(bulkhead.build().unwrap());
+    let breaker = BreakerLayer::http(BreakerPolicy::default());
+    let faults = FaultLayer::http(trouble);
     let rate = RateLimitPolicy::per(Duration::from_secs(1), 20).max_wait(millis(200));
+    let attempt = AttemptPolicy::builder()
+        .timeout(Duration::from_secs(1))
+        .body_idle(Duration::from_secs(2));
+    let deadline = DeadlinePolicy::within(Duration::from_secs(5)).unwrap();
     let handles = Handles {
         bulkhead: bulkhead.handle(),
         breaker: breaker.handle(),
         faults: faults.handle(),
-        budget,
+        // As soon as one resend is not given back, no other is allowed at the end.
+        budget: Budget::builder().max_concurrent(1).build().unwrap(),
         dependency: dependency(),
     };
-    let service = ServiceBuilder::new()
-        .layer(DeadlineLayer::http(
-            DeadlinePolicy::within(Duration::from_secs(5)).unwrap(),
-        ))
-        .layer(bulkhead)
-        .layer(RetryLayer::http(retry))
+    let attempt = ServiceBuilder::new()
+        .map_response(boxed)
         .layer(breaker)
         .layer(RateLimitLayer::http(rate.build().unwrap()))
-        .layer(AttemptTimeoutLayer::http(attempt))
+        .layer(AttemptTimeoutLayer::http(attempt.build().unwrap()))
         .layer(faults)
         .service(handles.dependency.clone());
+    let operation = resends(Attempt::new(attempt), handles.budget.clone());
+    let service = ServiceBuilder::new()
+        .map_response(boxed)
+        .layer(DeadlineLayer::http(deadline))
+        .layer(bulkhead)
+        .service(operation);
+    (Service::new(service), handles)
+}
 
+/// Lets half an hour pass, and looks for what is still held.
+async fn soak(resends: impl FnOnce(Attempt, Budget) -> Service) {
+    let mut rng = Rng::with_seed(30);
+    fastrand::seed(30);
+    let (service, handles) = stack(trouble(&mut rng), resends);
     let tasks = Handle::current().metrics().num_alive_tasks();
     let (start, mut next) = (clock::now(), EPOCH);
     let mut opened = 0;
@@ -178,10 +187,12 @@ async fn after_half_an_hour_of_random_faults_nothing_is_held_and_no_task_is_left
         opened += usize::from(handles.breaker.state() == BreakerState::Open);
         sleep(millis(rng.u64(..250))).await;
     }
+    let injected = handles.faults.injected();
     assert!(
-        opened > 100 && handles.faults.injected() > 500,
-        "there was trouble"
+        opened > 100 && injected > 500,
+        "there was trouble: {opened}, {injected}"
     );
+    assert!(handles.budget.consumed() > 100, "there were resends");
 
     // Those that met a panic end with it.
     while callers.join_next().await.is_some() {}
@@ -196,4 +207,25 @@ async fn after_half_an_hour_of_random_faults_nothing_is_held_and_no_task_is_left
     }
     assert_eq!(handles.breaker.state(), BreakerState::Closed);
     handles.assert_nothing_is_held();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_half_an_hour_of_random_faults_nothing_is_held_and_no_task_is_left() {
+    soak(|attempt, budget| {
+        let policy = RetryPolicy::builder().budget(budget).build().unwrap();
+        let retry = ServiceBuilder::new().map_response(boxed);
+        Service::new(retry.layer(RetryLayer::http(policy)).service(attempt))
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_half_an_hour_of_hedges_nothing_is_held_and_no_task_is_left() {
+    soak(|attempt, budget| {
+        let policy = HedgePolicy::builder().fixed(millis(60)).budget(budget);
+        let hedge = ServiceBuilder::new().map_response(boxed);
+        let hedge = hedge.layer(HedgeLayer::http(policy.build().unwrap()));
+        Service::new(hedge.service(attempt))
+    })
+    .await;
 }
