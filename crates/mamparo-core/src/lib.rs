@@ -31,7 +31,7 @@ pub use answer::Answer;
 pub use backoff::{Backoff, Jitter};
 pub use budget::{Budget, Exhausted, Tenant};
 pub use classify::{Classify, End, Ends, Head, Outcome, Plain, Settle};
-pub use context::{AttemptLimit, CallContext, Cause, LayerKind, OperationId, carry, detach};
+pub use context::{AttemptLimit, CallContext, Cause, LayerKind, OperationId, Scope, carry, detach};
 pub use deadline::{Deadline, Reserve};
 pub use dependency::Dependency;
 pub use ending::{Ending, RetryError};

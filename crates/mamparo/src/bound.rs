@@ -1,19 +1,18 @@
 //! One call through a gate, until an instant: what every layer that limits a call has in common.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use mamparo_core::clock;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, What};
-use pin_project::pin_project;
-use tokio::task::coop;
-use tokio::time::Sleep;
+use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, Scope, What};
+use pin_project::{pin_project, pinned_drop};
 use tower_service::Service;
 
+use crate::timer::Timer;
 use crate::wire::{BodyLimits, BoundsAnswer};
 
 /// How late an answer may be before it is reported: timers are no finer than a millisecond.
@@ -23,33 +22,40 @@ const LATE: Duration = Duration::from_millis(5);
 ///
 /// A layer's future is this and nothing else: what it needs besides is in the scope, since each struct around a future
 /// copies the future once more.
-#[pin_project]
-pub(crate) struct Bounded<S: Service<Req>, Req, C> {
+#[pin_project(PinnedDrop)]
+pub(crate) struct Bounded<S: Service<Req>, Req, C: Scoped> {
     #[pin]
     inner: GateFuture<S, Req>,
-    /// Made once the inner future was pending.
+    /// Made once the inner future was pending and nothing inside had promised to wake the task in time.
     #[pin]
-    timer: Option<Sleep>,
+    timer: C::Timer,
     scope: C,
 }
 
 /// What is current while a call runs, and what its end needs.
-pub(crate) trait Scope {
+pub(crate) trait Scoped {
+    type Timer: Timer;
+
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R;
 }
 
 /// The scope of a whole operation.
-pub(crate) trait Operation: Scope {
+pub(crate) trait Operation: Scoped {
     type Wire;
 
-    fn context(&self) -> &CallContext;
+    fn scope(&self) -> &Scope;
 
-    fn wire(&self) -> &Self::Wire;
-
-    fn observer(&self) -> Option<&Arc<dyn Observer>>;
+    fn parts(&mut self) -> Parts<'_, Self::Wire>;
 
     /// Rejects the operation: it was cut at that deadline, or refused at none.
     fn rejection(&self, cut_at: Option<Deadline>) -> Rejection;
+}
+
+/// What an operation's answer needs.
+pub(crate) struct Parts<'a, W> {
+    pub(crate) scope: &'a mut Scope,
+    pub(crate) wire: &'a W,
+    pub(crate) observer: Option<&'a Arc<dyn Observer>>,
 }
 
 /// Why a bounded call has no answer.
@@ -62,13 +68,13 @@ pub(crate) enum Over<E> {
     Cut { sent: bool },
 }
 
-impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
+impl<S: Service<Req>, Req, C: Scoped> Bounded<S, Req, C> {
     /// Bounds a call.
     #[inline]
-    pub(crate) const fn new(inner: GateFuture<S, Req>, scope: C) -> Self {
+    pub(crate) fn new(inner: GateFuture<S, Req>, scope: C) -> Self {
         Self {
             inner,
-            timer: None,
+            timer: C::Timer::default(),
             scope,
         }
     }
@@ -79,7 +85,7 @@ impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
         &self.scope
     }
 
-    /// Polls the call, and drops it once `until` has passed.
+    /// Polls the call until that instant, or for as long as it takes.
     #[inline]
     pub(crate) fn poll(
         self: Pin<&mut Self>,
@@ -96,19 +102,18 @@ impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
             this.inner.set(GateFuture::None);
             return Poll::Ready(Err(Over::Cut { sent: false }));
         }
-        if let Poll::Ready(result) = this.scope.enter(|| this.inner.as_mut().poll(cx)) {
-            return Poll::Ready(result.map_err(Over::Failed));
-        }
+        let polled = this.scope.enter(|| match this.inner.as_mut().poll(cx) {
+            Poll::Ready(result) => Ok(result),
+            Poll::Pending => Err(CallContext::promised_wake()),
+        });
+        let promised = match polled {
+            Ok(result) => return Poll::Ready(result.map_err(Over::Failed)),
+            Err(promised) => promised,
+        };
         let Some(until) = until else {
             return Poll::Pending;
         };
-        if this.timer.is_none() {
-            this.timer
-                .set(Some(tokio::time::sleep_until(until.instant())));
-        }
-        if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-            ready!(poll_timer(timer, cx));
-        }
+        ready!(poll_wait(this.timer, promised, until, cx));
         let sent = this.inner.is_called();
         // Dropped before anybody hears of it: nothing inside works on, and a resend finds the connection given up.
         CallContext::cut(|| this.inner.set(GateFuture::None));
@@ -116,8 +121,33 @@ impl<S: Service<Req>, Req, C: Scope> Bounded<S, Req, C> {
     }
 }
 
+/// Waits until that instant: by a timer, unless one inside has promised to wake the task no later.
+fn poll_wait<T: Timer>(
+    timer: Pin<&mut T>,
+    promised: Option<Deadline>,
+    until: Deadline,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    let promised = promised.filter(|at| *at <= until && !timer.is_made());
+    if promised.is_none() && timer.poll_until(until, cx).is_ready() {
+        return Poll::Ready(());
+    }
+    CallContext::promise_wake(promised.unwrap_or(until));
+    Poll::Pending
+}
+
+#[pinned_drop]
+impl<S: Service<Req>, Req, C: Scoped> PinnedDrop for Bounded<S, Req, C> {
+    #[inline]
+    fn drop(self: Pin<&mut Self>) {
+        if self.timer.is_made() {
+            CallContext::break_promise();
+        }
+    }
+}
+
 impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
-    /// Polls an operation until its deadline, which bounds its answer's stream too.
+    /// Polls the call until its operation's deadline, and bounds the answer by it too.
     #[inline]
     pub(crate) fn poll_operation<W>(
         mut self: Pin<&mut Self>,
@@ -128,17 +158,22 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
         C: Operation<Wire = W>,
         W: BoundsAnswer<S::Response>,
     {
-        let deadline = self.scope.context().deadline();
+        let deadline = self.scope.scope().deadline();
         let result = ready!(self.as_mut().poll(deadline, cx));
-        let (context, observer) = (self.scope.context(), self.scope.observer());
-        if !matches!(result, Err(Over::Refused)) {
-            report_late(context, observer);
+        let operation = self.project().scope;
+        let Parts {
+            scope,
+            wire,
+            observer,
+        } = operation.parts();
+        if let Some(observer) = observer {
+            report_late(scope, observer);
         }
         let cut_at = match result {
             Ok(answer) => {
-                return Poll::Ready(Ok(self.scope.wire().bound(answer, || {
+                return Poll::Ready(Ok(wire.bound(answer, || {
                     BodyLimits::default()
-                        .within(*context)
+                        .within(scope.take())
                         .until(deadline)
                         .observer(observer.cloned())
                 })));
@@ -147,17 +182,12 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
             Err(Over::Cut { sent }) => deadline.filter(|_| sent),
             Err(Over::Refused) => None,
         };
-        let rejection = self.scope.rejection(cut_at);
-        Poll::Ready(Err(reject(rejection, context, observer)))
+        let rejection = operation.rejection(cut_at);
+        let Parts {
+            scope, observer, ..
+        } = operation.parts();
+        Poll::Ready(Err(reject(rejection, &scope.context(), observer)))
     }
-}
-
-/// Polls a timer after what it bounds was pending.
-///
-/// What uses up its task's budget at every poll would keep a timer from ever being asked; this asks it all the same.
-#[inline]
-pub(crate) fn poll_timer(timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
-    pin!(coop::unconstrained(timer)).poll(cx)
 }
 
 /// Reports a rejection, and makes it the call's error.
@@ -172,13 +202,12 @@ pub(crate) fn reject(
 }
 
 /// Says that a poll inside came back after the deadline: something there blocks.
-#[inline]
-fn report_late(context: &CallContext, observer: Option<&Arc<dyn Observer>>) {
-    let Some(deadline) = context.deadline().filter(|_| observer.is_some()) else {
+fn report_late(scope: &Scope, observer: &Arc<dyn Observer>) {
+    let Some(deadline) = scope.deadline() else {
         return;
     };
     let late = deadline.lateness(clock::now());
     if late >= LATE {
-        Event::report(observer, context, What::LateWork { late });
+        Event::report(Some(observer), &scope.context(), What::LateWork { late });
     }
 }

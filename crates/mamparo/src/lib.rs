@@ -56,6 +56,7 @@ pub mod retry;
 pub mod server_deadline;
 pub mod stack;
 mod sync;
+mod timer;
 pub mod wire;
 
 pub use mamparo_core as core;

@@ -25,7 +25,7 @@ pub(super) fn deadline<S>(inner: S) -> Result<DeadlineService<S, NoWire>, BoxErr
     Ok(layer.dependency(NAME).layer(inner))
 }
 
-pub(super) fn retry<S>(inner: S) -> Retry<S, Plain> {
+pub(super) fn retry<S: Clone>(inner: S) -> Retry<S, Plain> {
     let layer = RetryLayer::new(RetryPolicy::default(), Plain::idempotent());
     layer.dependency(NAME).layer(inner)
 }
@@ -37,12 +37,12 @@ pub(super) fn attempt_timeout<S>(inner: S) -> Result<AttemptTimeout<S, NoWire>, 
 }
 
 /// A deadline around all attempts, the retry, a limit of each.
-pub(super) fn stack<S>(inner: S) -> Result<Stack<S, NoWire, Plain>, BoxError> {
+pub(super) fn stack<S: Clone>(inner: S) -> Result<Stack<S, NoWire, Plain>, BoxError> {
     deadline(retry(attempt_timeout(inner)?))
 }
 
 /// The same over HTTP: deadline headers are read and written, bodies are bounded and recorded.
-pub(super) fn http<S>(inner: S) -> Result<Stack<S, HttpWire, Http>, BoxError> {
+pub(super) fn http<S: Clone>(inner: S) -> Result<Stack<S, HttpWire, Http>, BoxError> {
     let deadline = DeadlineLayer::http(DeadlinePolicy::within(OPERATION)?);
     let retry = RetryLayer::http(RetryPolicy::default());
     let policy = AttemptPolicy::builder().timeout(ATTEMPT).build()?;

@@ -1,9 +1,11 @@
 //! The limit of one attempt, laid over the current context.
 
 use std::marker::PhantomData;
+use std::mem;
 use std::time::Duration;
 
-use super::call::CURRENT;
+use super::CallContext;
+use super::current;
 use super::nanos::Nanos;
 use crate::Deadline;
 use crate::clock::Instant;
@@ -62,51 +64,54 @@ impl AttemptLimit {
         f()
     }
 
-    /// Makes this the current attempt's limit until the guard is dropped; never hold it over an await.
-    ///
-    /// The guard stays on its thread:
-    ///
-    /// ```compile_fail
-    /// fn spawnable(_: impl Send) {}
-    /// spawnable(mamparo_core::AttemptLimit::NONE.entered());
-    /// ```
+    /// Makes this the current attempt's limit until what is returned is dropped.
     #[inline]
     pub fn entered(&self) -> Limited {
+        let outer = current::with(|context| {
+            context.wake = None;
+            mem::replace(&mut context.limit, *self)
+        });
+        if outer.is_none() {
+            self.begin();
+        }
         Limited {
-            outer: self.replace(),
+            outer,
             _on_one_thread: PhantomData,
         }
     }
 
-    /// Makes this the current attempt's limit, and returns the one before it.
-    // Field by field: only what changes is then written.
-    #[inline]
-    fn replace(&self) -> Self {
-        CURRENT.with(|current| {
-            let mut context = current.get();
-            let outer = Self {
-                cut: context.limit.cut,
-                timeout: context.limit.timeout,
-            };
-            context.limit.cut = self.cut;
-            context.limit.timeout = self.timeout;
-            current.set(context);
-            outer
-        })
+    /// Outside of any operation there is nothing to be laid over, but a call inside must end in time all the same.
+    #[cold]
+    fn begin(&self) {
+        let context = CallContext {
+            limit: *self,
+            ..CallContext::EMPTY
+        };
+        current::replace(Some(current::boxed(context)));
     }
 }
 
-/// A limit is the current attempt's as long as this lives; made by [`AttemptLimit::entered`].
+/// The limit that was current before; dropped, it is again.
 #[must_use = "dropped at once, it enters nothing"]
 #[derive(Debug)]
 pub struct Limited {
-    outer: AttemptLimit,
+    /// None where there was no context at all.
+    outer: Option<AttemptLimit>,
     _on_one_thread: PhantomData<*const ()>,
 }
 
 impl Drop for Limited {
     #[inline]
     fn drop(&mut self) {
-        self.outer.replace();
+        match self.outer {
+            Some(outer) => {
+                current::with(|context| context.limit = outer);
+            }
+            None => {
+                if let Some(own) = current::replace(None) {
+                    current::recycle(own);
+                }
+            }
+        }
     }
 }

@@ -1,15 +1,14 @@
-//! The value itself, and the thread-local that it is swapped into.
+//! The value itself.
 
-use std::cell::Cell;
 use std::fmt::{self, Display};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use super::{AttemptLimit, nanos::Nanos};
-use crate::clock::Instant;
+use super::current;
+use super::view::View;
+use super::{AttemptLimit, Scope, nanos::Nanos};
+use crate::clock::{self, Instant};
 use crate::{Deadline, Dependency, Tenant};
-
-thread_local!(pub(super) static CURRENT: Cell<CallContext> = const { Cell::new(CallContext::EMPTY) });
 
 /// What travels with a call: the deadline, the operation, the attempt.
 ///
@@ -25,29 +24,16 @@ thread_local!(pub(super) static CURRENT: Cell<CallContext> = const { Cell::new(C
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct CallContext {
-    deadline: Option<Deadline>,
-    started: Option<Instant>,
+    pub(super) view: View,
     pub(super) limit: AttemptLimit,
-    reserve: Nanos,
-    dependency: Dependency,
     pub(super) operation: Option<OperationId>,
-    key_hash: Option<NonZeroU64>,
-    tenant: Option<Tenant>,
-    attempt: u32,
-    max_attempts: u32,
+    pub(super) started: Option<Instant>,
     pub(super) sends: u32,
-    upstream_attempt: u32,
-    passed: u8,
-    cause: Cause,
-    inside_retry: bool,
-    pub(super) resent_inside: bool,
-    cutting: bool,
+    /// When a timer inside wakes the task.
+    pub(super) wake: Option<Deadline>,
+    /// The clock, while a call is made.
+    pub(super) now: Option<Instant>,
 }
-
-/// Every layer copies the context, and up to here a copy is a few moves in place instead of a call.
-const CHEAP_TO_COPY: usize = 128;
-
-const _: () = assert!(size_of::<CallContext>() <= CHEAP_TO_COPY);
 
 /// Names one operation in logs and spans: random, 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +60,7 @@ pub enum LayerKind {
 }
 
 impl LayerKind {
-    const fn bit(self) -> u8 {
+    pub(super) const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
@@ -97,68 +83,114 @@ pub enum Cause {
 impl CallContext {
     /// The context outside of any call.
     pub const EMPTY: Self = Self {
-        deadline: None,
-        started: None,
+        view: View::EMPTY,
         limit: AttemptLimit::NONE,
-        reserve: Nanos::ZERO,
-        dependency: Dependency::UNNAMED,
         operation: None,
-        key_hash: None,
-        tenant: None,
-        attempt: 0,
-        max_attempts: 0,
+        started: None,
         sends: 0,
-        upstream_attempt: 0,
-        passed: 0,
-        cause: Cause::Original,
-        inside_retry: false,
-        resent_inside: false,
-        cutting: false,
+        wake: None,
+        now: None,
     };
 
-    /// Returns the context of the call that is being made or polled on this thread.
+    /// Returns a copy of the context of the call that is being made or polled on this thread.
     #[must_use]
-    #[inline]
     pub fn current() -> Self {
-        CURRENT.get()
+        let current = current::with(|context| Self {
+            wake: None,
+            now: None,
+            ..*context
+        });
+        current.unwrap_or_default()
     }
 
-    /// Returns the context in which a layer of that kind works: it joins the current operation or begins one.
-    ///
-    /// See the [module's text](super) for which of the two.
+    /// Returns the context in which a layer of that kind works, see [`Scope::join`].
     #[must_use]
-    #[inline]
     pub fn join(kind: LayerKind, dependency: Dependency) -> Self {
-        let mut context = Self::current();
-        let joins = context.operation.is_some()
-            && context.passed & kind.bit() == 0
-            && context.dependency.may_be(dependency);
-        if !joins {
-            context = context.begin();
-        }
-        // What an earlier call of the operation has resent is not inside of this one.
-        context.resent_inside = false;
-        if !dependency.is_unnamed() {
-            context.dependency = dependency;
-        }
-        context.passed |= kind.bit();
-        context
+        Scope::join(kind, dependency).context()
+    }
+
+    /// Makes this the context of whatever is called inside.
+    pub fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        let mut scope = Scope::of(*self);
+        let result = scope.enter(f);
+        *self = scope.context();
+        result
     }
 
     /// A new operation inside this one: it ends when the attempt around it must, keeps the tenant, and counts anew.
-    fn begin(self) -> Self {
+    pub(super) fn begin(&self) -> Self {
         let limits = [self.attempt_deadline(), self.attempt_cut()];
         Self {
-            deadline: limits.into_iter().flatten().min(),
-            tenant: self.tenant,
-            upstream_attempt: self.upstream_attempt,
-            operation: Some(OperationId(
-                NonZeroU64::new(fastrand::u64(..)).unwrap_or(NonZeroU64::MAX),
-            )),
-            attempt: 1,
-            inside_retry: self.inside_retry || self.passed & LayerKind::Retry.bit() != 0,
+            view: View {
+                deadline: limits.into_iter().flatten().min(),
+                tenant: self.view.tenant,
+                upstream_attempt: self.view.upstream_attempt,
+                inside_retry: self.view.is_inside_retry_of_any_kind(),
+                ..View::EMPTY
+            },
             ..Self::EMPTY
         }
+        .named()
+    }
+
+    /// Gives the operation its id; its first attempt is the original.
+    #[inline]
+    pub(super) fn named(mut self) -> Self {
+        let id = NonZeroU64::new(fastrand::u64(..)).unwrap_or(NonZeroU64::MAX);
+        self.operation = Some(OperationId(id));
+        self.view.attempt = 1;
+        self
+    }
+
+    /// Begins another call or poll: what was said during the last one is over.
+    #[inline]
+    pub(super) const fn turn(&mut self, now: Option<Instant>) {
+        self.now = now;
+        self.wake = None;
+    }
+
+    /// Returns how many sends have been counted, if this is that operation.
+    #[inline]
+    pub(super) fn sends_of(&self, operation: Option<OperationId>) -> Option<u32> {
+        (self.operation == operation).then_some(self.sends)
+    }
+
+    /// Returns the instant at which the current call is made, as the layers around have read it; outside of a call, now.
+    ///
+    /// Between two layers of one call there is nothing to wait for, so that one look at the clock is enough for all.
+    #[must_use]
+    #[inline]
+    pub fn now() -> Instant {
+        let read = current::with(|context| context.now).flatten();
+        read.unwrap_or_else(clock::now)
+    }
+
+    /// Returns what remains for an attempt of the current operation, see [`Self::attempt_remaining`].
+    #[must_use]
+    #[inline]
+    pub fn attempt_remaining_at(now: Instant) -> Option<Duration> {
+        current::with(|context| context.view.attempt_remaining(now)).flatten()
+    }
+
+    /// Promises that a timer wakes the task that polls this call at that instant, so that who waits further out needs none.
+    ///
+    /// Given anew at every poll, and taken back with [`Self::break_promise`] when the timer is dropped.
+    #[inline]
+    pub fn promise_wake(at: Deadline) {
+        current::with(|context| context.wake = Some(at));
+    }
+
+    /// Takes back what [`Self::promise_wake`] promised.
+    #[inline]
+    pub fn break_promise() {
+        current::with(|context| context.wake = None);
+    }
+
+    /// Returns when a timer inside has promised to wake the task, see [`Self::promise_wake`].
+    #[must_use]
+    #[inline]
+    pub fn promised_wake() -> Option<Deadline> {
+        current::with(|context| context.wake).flatten()
     }
 
     /// Counts one physical send, and returns how many came before it: its `resend_count`.
@@ -167,21 +199,20 @@ impl CallContext {
     /// than the current operation's, or outside of any operation, counts for itself and returns 0.
     #[inline]
     pub fn count_send(dependency: Dependency) -> u32 {
-        let mut context = CURRENT.get();
-        if context.operation.is_none() || !context.dependency.may_be(dependency) {
-            return 0;
-        }
-        let before = context.sends;
-        context.sends = before.saturating_add(1);
-        CURRENT.set(context);
-        before
+        let counted = current::with(|context| {
+            if context.operation.is_none() || !context.view.dependency.may_be(dependency) {
+                return 0;
+            }
+            let before = context.sends;
+            context.sends = before.saturating_add(1);
+            before
+        });
+        counted.unwrap_or(0)
     }
 
     /// Tells every retry around the current call that a resend has been made inside it.
     pub fn report_resend() {
-        let mut context = CURRENT.get();
-        context.resent_inside = context.operation.is_some();
-        CURRENT.set(context);
+        current::with(|context| context.view.resent_inside |= context.operation.is_some());
     }
 
     /// Runs `drop`, which gives up what has reached a limit: what is dropped in there was cut, and not cancelled.
@@ -193,37 +224,33 @@ impl CallContext {
     /// ```
     #[cold]
     pub fn cut<R>(drop: impl FnOnce() -> R) -> R {
-        let mut cutting = CURRENT.get();
-        cutting.cutting = true;
-        cutting.enter(drop)
+        current::cut(drop)
     }
 
     /// Tells whether what is dropped now was cut by us: a failure, where a caller that goes away is none.
     #[must_use]
     pub fn is_cutting() -> bool {
-        CURRENT.get().cutting
+        current::is_cutting()
     }
 
     /// Returns the instant that bounds the current operation.
     #[must_use]
     pub const fn deadline(&self) -> Option<Deadline> {
-        self.deadline
+        self.view.deadline
     }
 
     /// Returns the instant at which an attempt must be over: the deadline less the reserve.
     #[must_use]
     #[inline]
     pub fn attempt_deadline(&self) -> Option<Deadline> {
-        self.deadline
-            .map(|deadline| deadline.less(self.reserve.duration()))
+        self.view.attempt_deadline()
     }
 
     /// Returns how long there is from `now` until an attempt must be over, see [`Self::attempt_deadline`].
     #[must_use]
     #[inline]
     pub fn attempt_remaining(&self, now: Instant) -> Option<Duration> {
-        let remaining = self.deadline?.remaining(now);
-        Some(remaining.saturating_sub(self.reserve.duration()))
+        self.view.attempt_remaining(now)
     }
 
     /// Returns the operation's id, if an operation has begun.
@@ -235,7 +262,7 @@ impl CallContext {
     /// Returns the dependency that the operation calls.
     #[must_use]
     pub const fn dependency(&self) -> Dependency {
-        self.dependency
+        self.view.dependency
     }
 
     /// Returns the instant at which the operation began, where a layer that reads the clock has said it.
@@ -247,13 +274,13 @@ impl CallContext {
     /// Returns the number of the current attempt: 1 is the original, 0 means no operation.
     #[must_use]
     pub const fn attempt(&self) -> u32 {
-        self.attempt
+        self.view.attempt
     }
 
     /// Returns how many attempts the operation may make, 0 when no layer has said so.
     #[must_use]
     pub const fn max_attempts(&self) -> u32 {
-        self.max_attempts
+        self.view.max_attempts
     }
 
     /// Returns how many physical sends the operation has made so far.
@@ -279,59 +306,52 @@ impl CallContext {
     /// Returns what led to the current attempt.
     #[must_use]
     pub const fn cause(&self) -> Cause {
-        self.cause
+        self.view.cause
     }
 
     /// Returns a short hash of the operation's idempotency key: the key itself is never kept here.
     #[must_use]
     pub const fn key_hash(&self) -> Option<NonZeroU64> {
-        self.key_hash
+        self.view.key_hash
     }
 
     /// Returns the tenant on whose behalf the call is made.
     #[must_use]
     pub const fn tenant(&self) -> Option<Tenant> {
-        self.tenant
+        self.view.tenant
     }
 
     /// Returns the attempt number that the caller of this server sent, 0 when it sent none.
     #[must_use]
     pub const fn upstream_attempt(&self) -> u32 {
-        self.upstream_attempt
+        self.view.upstream_attempt
     }
 
     /// Tells whether the operation is nested in an outer retry of this process.
     #[must_use]
     pub const fn is_inside_retry(&self) -> bool {
-        self.inside_retry
+        self.view.inside_retry
     }
 
     /// Tells whether a retry nested in this operation has resent.
     #[must_use]
     pub const fn has_resent_inside(&self) -> bool {
-        self.resent_inside
+        self.view.resent_inside
     }
 
     /// Bounds the call by the smaller of its deadline and this one.
     #[must_use]
     #[inline]
     pub fn with_deadline(mut self, deadline: Deadline) -> Self {
-        self.deadline = Some(self.deadline.map_or(deadline, |own| own.min(deadline)));
+        self.view.deadline = Some(self.view.deadline.map_or(deadline, |own| own.min(deadline)));
         self
     }
 
     /// Keeps time back from the deadline, see [`Self::attempt_deadline`].
     #[must_use]
     pub const fn with_reserve(mut self, reserve: Duration) -> Self {
-        self.reserve = Nanos::of(reserve);
+        self.view.reserve = Nanos::of(reserve);
         self
-    }
-
-    /// Ends the call at `deadline`, in place, and keeps `reserve` back from it.
-    #[inline]
-    pub const fn set_deadline(&mut self, deadline: Deadline, reserve: Duration) {
-        self.deadline = Some(deadline);
-        self.reserve = Nanos::of(reserve);
     }
 
     /// Notes when the operation began, unless that is known.
@@ -342,9 +362,8 @@ impl CallContext {
         self
     }
 
-    /// Notes when the operation began, in place, unless that is known.
     #[inline]
-    pub fn set_started(&mut self, now: Instant) {
+    pub(super) fn set_started(&mut self, now: Instant) {
         self.started = self.started.or(Some(now));
     }
 
@@ -352,16 +371,8 @@ impl CallContext {
     #[must_use]
     #[inline]
     pub const fn with_attempt(mut self, attempt: u32, max: u32, cause: Cause) -> Self {
-        self.set_attempt(attempt, max, cause);
+        self.view.set_attempt(attempt, max, cause);
         self
-    }
-
-    /// Numbers the attempt in place, see [`Self::with_attempt`].
-    #[inline]
-    pub const fn set_attempt(&mut self, attempt: u32, max: u32, cause: Cause) {
-        self.attempt = attempt;
-        self.max_attempts = max;
-        self.cause = cause;
     }
 
     /// Notes how long the attempt that begins `now` may take until its head is there.
@@ -375,21 +386,21 @@ impl CallContext {
     /// Notes the short hash of the operation's idempotency key.
     #[must_use]
     pub const fn with_key_hash(mut self, hash: Option<NonZeroU64>) -> Self {
-        self.key_hash = hash;
+        self.view.key_hash = hash;
         self
     }
 
     /// Notes the tenant on whose behalf the call is made.
     #[must_use]
     pub const fn with_tenant(mut self, tenant: Option<Tenant>) -> Self {
-        self.tenant = tenant;
+        self.view.tenant = tenant;
         self
     }
 
     /// Notes the attempt number that the caller of this server sent.
     #[must_use]
     pub const fn with_upstream_attempt(mut self, attempt: u32) -> Self {
-        self.upstream_attempt = attempt;
+        self.view.upstream_attempt = attempt;
         self
     }
 }

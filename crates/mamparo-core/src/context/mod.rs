@@ -18,13 +18,15 @@
 
 mod attempt;
 mod call;
-mod enter;
+mod current;
 mod nanos;
+mod scope;
 mod task;
+mod view;
 
 pub use attempt::{AttemptLimit, Limited};
 pub use call::{CallContext, Cause, LayerKind, OperationId};
-pub use enter::Entered;
+pub use scope::{Entered, Scope};
 pub use task::{InContext, carry, detach};
 
 #[cfg(test)]

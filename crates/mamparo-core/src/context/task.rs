@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use pin_project::pin_project;
 
-use super::CallContext;
+use super::{CallContext, Scope};
 
 /// A future that is polled in the context in which it was made, wherever it is spawned.
 #[pin_project]
@@ -15,7 +15,7 @@ use super::CallContext;
 pub struct InContext<F> {
     #[pin]
     future: F,
-    context: CallContext,
+    scope: Scope,
 }
 
 impl<F: Future> Future for InContext<F> {
@@ -23,7 +23,7 @@ impl<F: Future> Future for InContext<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        this.context.enter(|| this.future.poll(cx))
+        this.scope.enter(|| this.future.poll(cx))
     }
 }
 
@@ -40,7 +40,7 @@ impl<F: Future> Future for InContext<F> {
 pub fn carry<F: Future>(future: F) -> InContext<F> {
     InContext {
         future,
-        context: CallContext::current(),
+        scope: Scope::of(CallContext::current()),
     }
 }
 
@@ -56,6 +56,6 @@ pub fn carry<F: Future>(future: F) -> InContext<F> {
 pub fn detach<F: Future>(future: F) -> InContext<F> {
     InContext {
         future,
-        context: CallContext::EMPTY,
+        scope: Scope::of(CallContext::EMPTY),
     }
 }

@@ -19,7 +19,6 @@ use super::{COUNT, index};
 /// let held = settings.hold();
 /// assert_eq!(*held, "catalog");
 /// ```
-#[derive(Clone)]
 pub struct Spread<T> {
     shared: Arc<Shared<T>>,
 }
@@ -62,6 +61,14 @@ impl<T: Clone> Spread<T> {
         let mut value = self.shared.value.clone();
         change(&mut value);
         *self = Self::new(value);
+    }
+}
+
+impl<T> Clone for Spread<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use mamparo_core::clock::Instant;
-use mamparo_core::{BoxError, CallContext, Dependency, LayerKind, Settle, Verdict, clock};
+use mamparo_core::{BoxError, Dependency, LayerKind, Scope, Settle, Verdict, clock};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
 
@@ -18,7 +18,7 @@ use crate::source::{Started, within};
 /// Holds an operation open until its answer is over; dropped before that, the operation was cancelled.
 #[derive(Debug)]
 pub struct OperationGuard {
-    context: CallContext,
+    scope: Scope,
     began: Instant,
     span: Option<Started>,
     instruments: Option<Arc<Instruments>>,
@@ -28,7 +28,8 @@ pub struct OperationGuard {
 impl OperationGuard {
     pub(super) fn begin<P>(shared: &Shared<P>) -> Self {
         let now = clock::now();
-        let context = CallContext::join(LayerKind::Operation, shared.dependency).started_at(now);
+        let mut scope = Scope::join(LayerKind::Operation, shared.dependency);
+        scope.set_started(now);
         let ask = shared.pulse.is_due(now);
         let name = || shared.span_name;
         let describe = || {
@@ -37,7 +38,7 @@ impl OperationGuard {
             attributes
         };
         Self {
-            context,
+            scope,
             began: now,
             span: shared.spans.start(ask, name, SpanKind::Internal, describe),
             instruments: shared.meters.find(|| ask).cloned(),
@@ -49,7 +50,7 @@ impl OperationGuard {
     #[inline]
     pub(super) fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
         let span = self.span.as_ref().and_then(Started::context);
-        self.context.enter(|| within(span, f))
+        self.scope.enter(|| within(span, f))
     }
 
     pub(super) fn fail(&mut self, verdict: Verdict, error: &BoxError) {
@@ -69,12 +70,12 @@ impl OperationGuard {
             self.count(instruments, outcome, elapsed);
         }
         if let Some(span) = recorded {
-            let attempts = i64::from(self.context.sends());
+            let attempts = i64::from(self.scope.sends());
             let attributes = [
                 KeyValue::new(OPERATION_ATTEMPTS, attempts),
                 KeyValue::new(OPERATION_OUTCOME, outcome.name),
             ];
-            let id = self.context.operation().map(|id| id.to_string());
+            let id = self.scope.operation().map(|id| id.to_string());
             let id = id.map(|id| KeyValue::new(OPERATION_ID, id));
             let attributes = attributes.into_iter().chain(id);
             span.end(elapsed, attributes, outcome.error.clone());
@@ -83,7 +84,7 @@ impl OperationGuard {
 
     fn count(&self, instruments: &Instruments, outcome: &Outcome, elapsed: Duration) {
         let attributes = Attributes::<2>::new()
-            .with(DEPENDENCY, self.context.dependency().as_str())
+            .with(DEPENDENCY, self.scope.dependency().as_str())
             .with(OPERATION_OUTCOME, outcome.name);
         let by_outcome = attributes.as_slice();
         instruments.operations.add(1, by_outcome);
@@ -100,7 +101,7 @@ impl OperationGuard {
 
     /// Sends are counted right before an HTTP transport only; elsewhere the retry's own word is enough.
     fn was_resent(&self) -> bool {
-        self.context.sends() > 1 || self.context.has_resent_inside()
+        self.scope.sends() > 1 || self.scope.has_resent_inside()
     }
 }
 
@@ -120,7 +121,7 @@ impl Settle for OperationGuard {
 impl Drop for OperationGuard {
     fn drop(&mut self) {
         if !self.ended {
-            self.end(&Outcome::dropped(self.context.deadline()));
+            self.end(&Outcome::dropped(self.scope.deadline()));
         }
     }
 }

@@ -3,18 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{AttemptLimit, BoxError, CallContext};
+use mamparo_core::shard::Held;
+use mamparo_core::{AttemptLimit, BoxError, CallContext, Scope};
 use pin_project::pin_project;
 use tower_service::Service;
 
 use super::error::reached;
 use super::layer::Shared;
 use super::state::Limit;
-use crate::bound::{self, Bounded, Over, Scope};
+use crate::bound::{self, Bounded, Over, Scoped};
+use crate::timer::Usual;
 use crate::wire::{BodyLimits, BoundsAnswer};
 
 /// The future of an attempt that ends at its limit.
@@ -26,17 +27,17 @@ pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, 
 struct Begun<W> {
     limit: Limit,
     current: AttemptLimit,
-    shared: Arc<Shared<W>>,
+    shared: Held<Shared<W>>,
 }
 
 impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
     /// Runs an attempt.
     #[inline]
-    pub(super) const fn new(
+    pub(super) fn new(
         inner: GateFuture<S, Req>,
         limit: Limit,
         current: AttemptLimit,
-        shared: Arc<Shared<W>>,
+        shared: Held<Shared<W>>,
     ) -> Self {
         let begun = Begun {
             limit,
@@ -47,7 +48,9 @@ impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
     }
 }
 
-impl<W> Scope for Begun<W> {
+impl<W> Scoped for Begun<W> {
+    type Timer = Usual;
+
     #[inline]
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
         self.current.enter(f)
@@ -87,7 +90,7 @@ impl<W> Shared<W> {
         self.wire.bound(answer, || {
             let context = CallContext::current();
             BodyLimits::default()
-                .within(context)
+                .within(Scope::of(context))
                 .dependency(self.name(&context))
                 .until(context.attempt_deadline())
                 .idle(self.policy.body_idle())

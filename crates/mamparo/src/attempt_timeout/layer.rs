@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mamparo_core::shard::Spread;
 use mamparo_core::{CallContext, Dependency, Observer};
 use tower_layer::Layer;
 
@@ -13,7 +14,7 @@ use crate::wire::{HttpWire, NoWire};
 /// `W` says where the protocol has a place for a deadline: [`HttpWire`] or [`NoWire`].
 #[derive(Clone, Debug)]
 pub struct AttemptTimeoutLayer<W> {
-    shared: Arc<Shared<W>>,
+    shared: Spread<Shared<W>>,
 }
 
 /// What all services of a layer share.
@@ -52,12 +53,12 @@ impl AttemptTimeoutLayer<HttpWire> {
     }
 }
 
-impl<W> AttemptTimeoutLayer<W> {
+impl<W: Clone> AttemptTimeoutLayer<W> {
     /// Bounds attempts of a protocol.
     #[must_use]
     pub fn with_wire(policy: AttemptPolicy, wire: W) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Spread::new(Shared {
                 policy,
                 wire,
                 dependency: Dependency::UNNAMED,
@@ -65,13 +66,12 @@ impl<W> AttemptTimeoutLayer<W> {
             }),
         }
     }
-}
 
-impl<W: Clone> AttemptTimeoutLayer<W> {
     /// Names the dependency; needed where no layer around this one does.
     #[must_use]
     pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
-        Arc::make_mut(&mut self.shared).dependency = dependency.into();
+        self.shared
+            .change(|shared| shared.dependency = dependency.into());
         self
     }
 
@@ -82,15 +82,15 @@ impl<W: Clone> AttemptTimeoutLayer<W> {
     }
 
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        Arc::make_mut(&mut self.shared).observer = observer;
+        self.shared.change(|shared| shared.observer = observer);
         self
     }
 }
 
-impl<S, W> Layer<S> for AttemptTimeoutLayer<W> {
+impl<S, W: Clone> Layer<S> for AttemptTimeoutLayer<W> {
     type Service = AttemptTimeout<S, W>;
 
     fn layer(&self, inner: S) -> AttemptTimeout<S, W> {
-        AttemptTimeout::new(inner, Arc::clone(&self.shared))
+        AttemptTimeout::new(inner, self.shared.clone())
     }
 }

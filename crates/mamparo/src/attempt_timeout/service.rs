@@ -1,11 +1,11 @@
 //! The wiring of an attempt's limit.
 
 use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{AttemptLimit, BoxError, CallContext, Gate, clock};
+use mamparo_core::shard::Spread;
+use mamparo_core::{AttemptLimit, BoxError, CallContext, Gate};
 use tower_service::Service;
 
 use super::AttemptTimeoutFuture;
@@ -16,11 +16,11 @@ use crate::wire::{BoundsAnswer, CarriesDeadline};
 /// Bounds one attempt, and tells the next service what remains; see the [module](super).
 pub struct AttemptTimeout<S, W> {
     inner: Gate<S>,
-    shared: Arc<Shared<W>>,
+    shared: Spread<Shared<W>>,
 }
 
 impl<S, W> AttemptTimeout<S, W> {
-    pub(super) const fn new(inner: S, shared: Arc<Shared<W>>) -> Self {
+    pub(super) const fn new(inner: S, shared: Spread<Shared<W>>) -> Self {
         Self {
             inner: Gate::new(inner),
             shared,
@@ -32,7 +32,7 @@ impl<S, W, Req> Service<Req> for AttemptTimeout<S, W>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    W: CarriesDeadline<Req> + BoundsAnswer<S::Response>,
+    W: CarriesDeadline<Req> + BoundsAnswer<S::Response> + Clone,
 {
     type Response = W::Bounded;
     type Error = BoxError;
@@ -45,8 +45,8 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
-        let now = clock::now();
-        let remaining = CallContext::current().attempt_remaining(now);
+        let now = CallContext::now();
+        let remaining = CallContext::attempt_remaining_at(now);
         let limit = limit(self.shared.policy.timeout(), remaining);
         let scope = match limit.duration() {
             Some(limit) => AttemptLimit::new(now, limit),
@@ -62,7 +62,7 @@ where
                 self.inner.call(request)
             }
         };
-        AttemptTimeoutFuture::new(inner, limit, scope, Arc::clone(&self.shared))
+        AttemptTimeoutFuture::new(inner, limit, scope, self.shared.hold())
     }
 }
 
@@ -70,7 +70,7 @@ impl<S: Clone, W> Clone for AttemptTimeout<S, W> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::error::too_slow;
-use crate::bound::poll_timer;
+use crate::timer;
 
 /// The future of a connection that ends at its limit.
 #[pin_project]
@@ -59,10 +59,10 @@ where
         let Some(limit) = *this.limit else {
             return Poll::Pending;
         };
-        let timer = this
+        let sleep = this
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
-        ready!(poll_timer(timer.as_mut(), cx));
+        ready!(timer::poll(sleep.as_mut(), cx));
         this.inner.set(None);
         Poll::Ready(Err(too_slow(*this.dependency, limit).into()))
     }

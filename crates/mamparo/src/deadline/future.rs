@@ -3,18 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Deadline, Observer, Rejection};
+use mamparo_core::shard::Held;
+use mamparo_core::{BoxError, Deadline, Rejection, Scope};
 use pin_project::pin_project;
 use tower_service::Service;
 
 use super::error::{cut, refused};
 use super::layer::Shared;
-use crate::bound::{Bounded, Operation, Scope};
+use crate::bound::{Bounded, Operation, Parts, Scoped};
+use crate::timer::Rare;
 use crate::wire::BoundsAnswer;
 
 /// The future of an operation that ends at its deadline.
@@ -24,55 +25,55 @@ pub struct DeadlineFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, Called
 
 /// An operation that was called.
 struct Called<W> {
-    context: CallContext,
+    scope: Scope,
     at: Instant,
-    shared: Arc<Shared<W>>,
+    shared: Held<Shared<W>>,
 }
 
 impl<S: Service<Req>, W, Req> DeadlineFuture<S, W, Req> {
     /// Runs a call that was made at that instant.
     #[inline]
-    pub(super) const fn new(
+    pub(super) fn new(
         inner: GateFuture<S, Req>,
-        context: CallContext,
+        scope: Scope,
         at: Instant,
-        shared: Arc<Shared<W>>,
+        shared: Held<Shared<W>>,
     ) -> Self {
-        let called = Called {
-            context,
-            at,
-            shared,
-        };
+        let called = Called { scope, at, shared };
         Self(Bounded::new(inner, called))
     }
 }
 
-impl<W> Scope for Called<W> {
+impl<W> Scoped for Called<W> {
+    type Timer = Rare;
+
     #[inline]
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        self.context.enter(f)
+        self.scope.enter(f)
     }
 }
 
 impl<W> Operation for Called<W> {
     type Wire = W;
 
-    fn context(&self) -> &CallContext {
-        &self.context
+    #[inline]
+    fn scope(&self) -> &Scope {
+        &self.scope
     }
 
-    fn wire(&self) -> &W {
-        &self.shared.wire
-    }
-
-    fn observer(&self) -> Option<&Arc<dyn Observer>> {
-        self.shared.observer.as_ref()
+    #[inline]
+    fn parts(&mut self) -> Parts<'_, W> {
+        Parts {
+            scope: &mut self.scope,
+            wire: &self.shared.wire,
+            observer: self.shared.observer.as_ref(),
+        }
     }
 
     fn rejection(&self, cut_at: Option<Deadline>) -> Rejection {
         match cut_at {
-            Some(deadline) => cut(&self.context, deadline.remaining(self.at)),
-            None => refused(&self.context),
+            Some(deadline) => cut(&self.scope, deadline.remaining(self.at)),
+            None => refused(&self.scope),
         }
     }
 }
@@ -94,7 +95,7 @@ where
 impl<S: Service<Req>, W, Req> fmt::Debug for DeadlineFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeadlineFuture")
-            .field("deadline", &self.0.scope().context.deadline())
+            .field("deadline", &self.0.scope().scope.deadline())
             .finish_non_exhaustive()
     }
 }

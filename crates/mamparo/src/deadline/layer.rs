@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mamparo_core::shard::Spread;
 use mamparo_core::{Dependency, Observer};
 use tower_layer::Layer;
 
@@ -13,7 +14,7 @@ use crate::wire::{HttpWire, NoWire};
 /// `W` says where the protocol has a place for a deadline: [`HttpWire`] or [`NoWire`].
 #[derive(Clone, Debug)]
 pub struct DeadlineLayer<W> {
-    shared: Arc<Shared<W>>,
+    shared: Spread<Shared<W>>,
 }
 
 /// What all services of a layer share.
@@ -41,12 +42,12 @@ impl DeadlineLayer<HttpWire> {
     }
 }
 
-impl<W> DeadlineLayer<W> {
+impl<W: Clone> DeadlineLayer<W> {
     /// Bounds operations of a protocol.
     #[must_use]
     pub fn with_wire(policy: DeadlinePolicy, wire: W) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Spread::new(Shared {
                 policy,
                 wire,
                 dependency: Dependency::UNNAMED,
@@ -54,13 +55,12 @@ impl<W> DeadlineLayer<W> {
             }),
         }
     }
-}
 
-impl<W: Clone> DeadlineLayer<W> {
     /// Names the dependency; needed where no layer around this one does.
     #[must_use]
     pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
-        Arc::make_mut(&mut self.shared).dependency = dependency.into();
+        self.shared
+            .change(|shared| shared.dependency = dependency.into());
         self
     }
 
@@ -71,15 +71,15 @@ impl<W: Clone> DeadlineLayer<W> {
     }
 
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        Arc::make_mut(&mut self.shared).observer = observer;
+        self.shared.change(|shared| shared.observer = observer);
         self
     }
 }
 
-impl<S, W> Layer<S> for DeadlineLayer<W> {
+impl<S, W: Clone> Layer<S> for DeadlineLayer<W> {
     type Service = DeadlineService<S, W>;
 
     fn layer(&self, inner: S) -> DeadlineService<S, W> {
-        DeadlineService::new(inner, Arc::clone(&self.shared))
+        DeadlineService::new(inner, self.shared.clone())
     }
 }

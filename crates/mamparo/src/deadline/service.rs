@@ -1,13 +1,13 @@
 //! The wiring of a client's deadline.
 
 use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use mamparo_core::clock::{self, Instant};
+use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, LayerKind, What};
+use mamparo_core::shard::Spread;
+use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, LayerKind, Scope, What};
 use tower_service::Service;
 
 use super::DeadlineFuture;
@@ -18,11 +18,11 @@ use crate::wire::{BoundsAnswer, CarriesDeadline};
 /// Bounds a whole operation, its answer's body included; see the [module](super).
 pub struct DeadlineService<S, W> {
     inner: Gate<S>,
-    shared: Arc<Shared<W>>,
+    shared: Spread<Shared<W>>,
 }
 
 impl<S, W> DeadlineService<S, W> {
-    pub(super) const fn new(inner: S, shared: Arc<Shared<W>>) -> Self {
+    pub(super) const fn new(inner: S, shared: Spread<Shared<W>>) -> Self {
         Self {
             inner: Gate::new(inner),
             shared,
@@ -34,7 +34,7 @@ impl<S, W, Req> Service<Req> for DeadlineService<S, W>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    W: CarriesDeadline<Req> + BoundsAnswer<S::Response>,
+    W: CarriesDeadline<Req> + BoundsAnswer<S::Response> + Clone,
 {
     type Response = W::Bounded;
     type Error = BoxError;
@@ -47,43 +47,38 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
-        let now = clock::now();
-        let mut context = CallContext::join(LayerKind::Deadline, self.shared.dependency);
-        let remaining = self.shared.bound(&mut context, &mut request, now);
+        let now = CallContext::now();
+        let mut scope = Scope::join(LayerKind::Deadline, self.shared.dependency);
+        let remaining = self.shared.bound(&mut scope, &mut request, now);
         let inner = if remaining == Some(Duration::ZERO) {
             GateFuture::None
         } else {
-            let _entered = context.entered();
+            let _entered = scope.entered_at(now);
             self.inner.call(request)
         };
-        DeadlineFuture::new(inner, context, now, Arc::clone(&self.shared))
+        DeadlineFuture::new(inner, scope, now, self.shared.hold())
     }
 }
 
 impl<W> Shared<W> {
     /// Bounds the operation by the smallest of all limits, and returns how long it may take.
     #[inline]
-    fn bound<Req>(
-        &self,
-        context: &mut CallContext,
-        request: &mut Req,
-        now: Instant,
-    ) -> Option<Duration>
+    fn bound<Req>(&self, scope: &mut Scope, request: &mut Req, now: Instant) -> Option<Duration>
     where
         W: CarriesDeadline<Req>,
     {
-        context.set_started(now);
-        let inherited = context.deadline().map(|deadline| deadline.remaining(now));
+        scope.set_started(now);
+        let inherited = scope.deadline().map(|deadline| deadline.remaining(now));
         let read = self.wire.take(request);
         let carried = read.remaining().and_then(Remaining::duration);
         let remaining = smaller(smaller(self.policy.limit(), inherited), carried);
         if let Some(remaining) = remaining {
             let reserve = self.policy.reserve_of(remaining);
-            context.set_deadline(Deadline::after(now, remaining), reserve);
+            scope.set_deadline(Deadline::after(now, remaining), reserve);
         }
         if let Some(header) = read.malformed() {
             let what = What::MalformedDeadline { header };
-            Event::report(self.observer.as_ref(), context, what);
+            Event::report(self.observer.as_ref(), &scope.context(), what);
         }
         remaining
     }
@@ -100,7 +95,7 @@ impl<S: Clone, W> Clone for DeadlineService<S, W> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }

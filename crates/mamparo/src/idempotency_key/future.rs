@@ -5,17 +5,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mamparo_core::{BoxError, CallContext};
+use mamparo_core::{BoxError, Scope};
 use pin_project::pin_project;
 
-/// The future of an operation with its key in the call's context.
+/// The future of an operation with its key in the call's scope.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
 pub struct IdempotencyKeyFuture<F> {
     #[pin]
     state: State<F>,
     /// Boxed, because it is large and only a keyed request has one.
-    context: Option<Box<CallContext>>,
+    scope: Option<Box<Scope>>,
 }
 
 #[pin_project(project = StateProjected)]
@@ -26,17 +26,17 @@ enum State<F> {
 }
 
 impl<F> IdempotencyKeyFuture<F> {
-    pub(super) const fn sent(future: F, context: Option<Box<CallContext>>) -> Self {
+    pub(super) const fn sent(future: F, scope: Option<Box<Scope>>) -> Self {
         Self {
             state: State::Sent(future),
-            context,
+            scope,
         }
     }
 
     pub(super) const fn failed(error: BoxError) -> Self {
         Self {
             state: State::Failed(Some(error)),
-            context: None,
+            scope: None,
         }
     }
 }
@@ -58,8 +58,8 @@ where
                     .map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
             }
         };
-        match this.context {
-            Some(context) => context.enter(|| future.poll(cx)),
+        match this.scope {
+            Some(scope) => scope.enter(|| future.poll(cx)),
             None => future.poll(cx),
         }
         .map_err(Into::into)

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use http::Request;
 use http::request::Parts;
-use mamparo_core::{BoxError, CallContext, Event, LayerKind, What};
+use mamparo_core::{BoxError, Event, LayerKind, Scope, What};
 use tower_service::Service;
 
 use super::IdempotencyKeyFuture;
@@ -41,17 +41,17 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (mut head, body) = request.into_parts();
-        let context = match self.shared.prepare(&mut head) {
-            Ok(context) => context,
+        let scope = match self.shared.prepare(&mut head) {
+            Ok(scope) => scope,
             Err(error) => return IdempotencyKeyFuture::failed(error),
         };
         let request = Request::from_parts(head, body);
-        match context {
-            Some(mut context) => {
-                let entered = context.entered();
+        match scope {
+            Some(mut scope) => {
+                let entered = scope.entered();
                 let future = self.inner.call(request);
                 drop(entered);
-                IdempotencyKeyFuture::sent(future, Some(Box::new(context)))
+                IdempotencyKeyFuture::sent(future, Some(Box::new(scope)))
             }
             None => IdempotencyKeyFuture::sent(self.inner.call(request), None),
         }
@@ -59,12 +59,12 @@ where
 }
 
 impl Shared {
-    /// Gives the request its key if it needs one; returns the context of a request that has one.
-    fn prepare(&self, head: &mut Parts) -> Result<Option<CallContext>, BoxError> {
+    /// Gives the request its key if it needs one; returns the scope of a request that has one.
+    fn prepare(&self, head: &mut Parts) -> Result<Option<Scope>, BoxError> {
         let settings = &self.policy.settings;
         match key(settings, &head.method, &head.headers) {
             Key::None => Ok(None),
-            Key::Own(hash) => Ok(Some(self.context(hash))),
+            Key::Own(hash) => Ok(Some(self.scope(hash))),
             Key::Needed => {
                 let made = settings.source.as_ref().and_then(|source| source.key(head));
                 let mut value = match made {
@@ -75,14 +75,18 @@ impl Shared {
                 // Whoever prints the headers does not print the key, and HTTP/2 does not index it.
                 value.set_sensitive(true);
                 head.headers.try_insert(&settings.header, value)?;
-                let context = self.context(hash);
-                Event::report(self.observer.as_ref(), &context, What::KeyAdded { hash });
-                Ok(Some(context))
+                let scope = self.scope(hash);
+                if let Some(observer) = &self.observer {
+                    Event::report(Some(observer), &scope.context(), What::KeyAdded { hash });
+                }
+                Ok(Some(scope))
             }
         }
     }
 
-    fn context(&self, hash: NonZeroU64) -> CallContext {
-        CallContext::join(LayerKind::IdempotencyKey, self.dependency).with_key_hash(Some(hash))
+    fn scope(&self, hash: NonZeroU64) -> Scope {
+        let mut scope = Scope::join(LayerKind::IdempotencyKey, self.dependency);
+        scope.set_key_hash(Some(hash));
+        scope
     }
 }

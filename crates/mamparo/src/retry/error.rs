@@ -1,15 +1,15 @@
 //! The errors of an operation that is not sent again.
 
-use mamparo_core::{BoxError, CallContext, Ending, Reason, Rejection, ResponseHead, RetryError};
+use mamparo_core::{BoxError, Dependency, Ending, Reason, Rejection, ResponseHead, RetryError};
 
 /// A resend's time came after the deadline.
-pub(super) fn too_late(context: &CallContext) -> Rejection {
-    Rejection::refused(Reason::DeadlineExceeded, context.dependency())
+pub(super) fn too_late(dependency: Dependency) -> Rejection {
+    Rejection::refused(Reason::DeadlineExceeded, dependency)
 }
 
 /// The last resend was not sent: a rejection carries the head of the response that was given up before it.
 pub(super) fn not_sent(
-    context: &CallContext,
+    dependency: Dependency,
     ending: Ending,
     mut last_response: Option<Box<ResponseHead>>,
     error: BoxError,
@@ -21,5 +21,5 @@ pub(super) fn not_sent(
         },
         Err(error) => error,
     };
-    RetryError::new(context.dependency(), ending, last_response, source).into()
+    RetryError::new(dependency, ending, last_response, source).into()
 }

@@ -3,23 +3,24 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mamparo_core::budget::{Deposit, InFlight, Withdrawal};
+use mamparo_core::budget::{Deposit, Withdrawal};
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::shard::Held;
 use mamparo_core::{
     BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, Rejection, ResponseHead,
-    Verdict, What,
+    Scope, Verdict, What,
 };
 use pin_project::pin_project;
 use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::error::{not_sent, too_late};
-use super::layer::Shared;
-use super::state::{Allowance, Failed, Memory, Wait, decide, indeterminate, proven};
+use super::layer::Made;
+use super::resending::Resending;
+use super::state::{Allowance, Failed, Wait, decide, indeterminate, proven};
 use super::{Answer, Ending, RetryError};
 use crate::bound::reject;
 use crate::replay::{Replay, Safety};
@@ -72,19 +73,16 @@ enum Ended<Res, W> {
 
 /// What an operation keeps over all of its attempts.
 struct Operation<S, P, H> {
-    /// Makes the later attempts; none when there can't be any.
-    service: Option<S>,
     held: Option<H>,
-    context: CallContext,
+    scope: Scope,
     safety: Safety,
     allowance: Allowance,
-    memory: Memory,
-    last_response: Option<Box<ResponseHead>>,
     /// As many as had been sent when the current attempt began.
     sends_before: u32,
-    in_flight: Option<InFlight>,
+    /// None until an attempt has failed.
+    resending: Option<Box<Resending<S>>>,
     _deposit: Deposit,
-    shared: Arc<Shared<P>>,
+    made: Held<Made<S, P>>,
 }
 
 impl<S, P, Req> RetryFuture<S, P, Req>
@@ -95,27 +93,23 @@ where
     #[inline]
     pub(super) fn new(
         future: S::Future,
-        service: Option<S>,
         held: Option<P::Held>,
-        context: CallContext,
+        scope: Scope,
         plan: (Safety, Allowance, u32),
-        shared: Arc<Shared<P>>,
+        made: Held<Made<S, P>>,
     ) -> Self {
         let (safety, allowance, sends_before) = plan;
         Self {
             state: State::Sending { future },
             operation: Operation {
-                service,
                 held,
-                context,
                 safety,
                 allowance,
-                memory: Memory::default(),
-                last_response: None,
                 sends_before,
-                in_flight: None,
-                _deposit: shared.policy.budget().deposit(context.tenant()),
-                shared,
+                resending: None,
+                _deposit: made.shared.policy.budget().deposit(scope.tenant()),
+                scope,
+                made,
             },
         }
     }
@@ -124,7 +118,7 @@ where
 impl<S, P, Req> Future for RetryFuture<S, P, Req>
 where
     P: Replay<Req> + Classify<S::Response> + Answer<S::Response>,
-    S: Service<P::Wire>,
+    S: Service<P::Wire> + Clone,
     S::Error: Into<BoxError>,
 {
     type Output = Result<S::Response, BoxError>;
@@ -136,7 +130,7 @@ where
         loop {
             let next = match this.state.as_mut().project() {
                 StateProjected::Sending { future } => {
-                    let entered = operation.context.entered();
+                    let entered = operation.scope.entered();
                     let polled = future.poll(cx);
                     drop(entered);
                     let outcome = ready!(polled).map_err(Into::into);
@@ -171,16 +165,16 @@ where
     }
 }
 
-impl<S, P, H> Operation<S, P, H> {
+impl<S: Clone, P, H> Operation<S, P, H> {
     /// Says what an attempt's result means.
     #[inline]
     fn judge<Res>(&self, outcome: &Result<Res, BoxError>) -> Verdict
     where
         P: Classify<Res>,
     {
-        let mut verdict = self.shared.protocol.head(outcome.as_ref()).verdict;
+        let mut verdict = self.made.shared.protocol.head(outcome.as_ref()).verdict;
         if let Err(error) = outcome {
-            let sends = self.context.sends().saturating_sub(self.sends_before);
+            let sends = self.scope.sends().saturating_sub(self.sends_before);
             verdict = proven(verdict, sends <= 1 && self.is_ours(error));
         }
         self.report(What::AttemptEnded { verdict });
@@ -204,7 +198,8 @@ impl<S, P, H> Operation<S, P, H> {
                 self.schedule(wait, kind, now);
                 // Dropped before the wait, so that its connection is free meanwhile.
                 if let Ok(answer) = outcome {
-                    self.last_response = self.shared.protocol.give_up(answer).map(Box::new);
+                    let head = self.made.shared.protocol.give_up(answer);
+                    self.resending().last_response = head.map(Box::new);
                 }
                 Ended::Attempt {
                     wait: wait.duration,
@@ -227,27 +222,30 @@ impl<S, P, H> Operation<S, P, H> {
     where
         P: Replay<Req, Held = H>,
     {
-        self.in_flight = None;
-        let shared = Arc::clone(&self.shared);
-        let attempt = self.context.attempt();
+        let remaining = self.scope.attempt_remaining(now);
+        let resending = self.resending();
+        resending.in_flight = None;
+        let mut memory = resending.memory;
+        let shared = &self.made.shared;
+        let attempt = self.scope.attempt();
         let failed = Failed {
             attempt,
             verdict,
             safety: self.safety,
             held: self.held.is_some(),
-            remaining: self.context.attempt_remaining(now),
-            resent_inside: self.context.has_resent_inside(),
+            remaining,
+            resent_inside: self.scope.has_resent_inside(),
         };
         let mut rng = fastrand::Rng::new();
         let wait = decide(
             &shared.policy,
             self.allowance,
-            &mut self.memory,
+            &mut memory,
             failed,
             &mut rng,
         )?;
         let withdrawal = (shared.policy.budget())
-            .withdraw(now, self.context.tenant(), attempt - 1)
+            .withdraw(now, self.scope.tenant(), attempt - 1)
             .map_err(|_| NotResent::BudgetExhausted)?;
         let held = self.held.take().ok_or(NotResent::BodyTooLarge)?;
         let (mut wire, held) = shared
@@ -255,6 +253,7 @@ impl<S, P, H> Operation<S, P, H> {
             .again(held, attempt + 1 < self.allowance.attempts)?;
         self.held = held;
         shared.protocol.number(&mut wire, attempt + 1);
+        self.resending().memory = memory;
         let next = Next {
             wire,
             withdrawal,
@@ -264,15 +263,15 @@ impl<S, P, H> Operation<S, P, H> {
     }
 
     fn schedule(&mut self, wait: Wait, reason: Kind, now: Instant) {
-        let next = self.context.attempt() + 1;
+        let next = self.scope.attempt() + 1;
         self.report(What::ResendScheduled {
             next,
             reason,
             wait: wait.duration,
             hinted: wait.hinted,
-            remaining: self.context.attempt_remaining(now),
+            remaining: self.scope.attempt_remaining(now),
         });
-        self.context
+        self.scope
             .set_attempt(next, self.allowance.attempts, Cause::Retry);
     }
 
@@ -283,16 +282,16 @@ impl<S, P, H> Operation<S, P, H> {
         S::Error: Into<BoxError>,
     {
         // The wait had fitted, but a busy machine may wake us long after it, and readiness may take its time.
-        if self.context.attempt_remaining(clock::now()) == Some(Duration::ZERO) {
-            let observer = self.shared.observer.as_ref();
-            let rejection = too_late(&self.context);
-            return Poll::Ready(Err(reject(rejection, &self.context, observer)));
+        if self.scope.attempt_remaining(clock::now()) == Some(Duration::ZERO) {
+            let observer = self.made.shared.observer.as_ref();
+            let rejection = too_late(self.scope.dependency());
+            return Poll::Ready(Err(reject(rejection, &self.scope.context(), observer)));
         }
-        let Some(service) = &mut self.service else {
-            return Poll::Pending; // not reached: a resend is due only where one is held
+        let Some(resending) = &mut self.resending else {
+            return Poll::Pending; // not reached: an attempt has failed
         };
-        self.context
-            .enter(|| service.poll_ready(cx))
+        self.scope
+            .enter(|| resending.service.poll_ready(cx))
             .map_err(Into::into)
     }
 
@@ -303,22 +302,22 @@ impl<S, P, H> Operation<S, P, H> {
         let Next {
             wire, withdrawal, ..
         } = *next?;
-        let service = self.service.as_mut()?;
         // Heard by the retries around this one, so it is said outside of its own context.
         CallContext::report_resend();
-        self.in_flight = Some(withdrawal.spend());
-        self.sends_before = self.context.sends();
-        Some(self.context.enter(|| service.call(wire)))
+        self.sends_before = self.scope.sends();
+        let resending = self.resending.as_deref_mut()?;
+        resending.in_flight = Some(withdrawal.spend());
+        Some(self.scope.enter(|| resending.service.call(wire)))
     }
 
     /// The inner service failed before the resend could be made: the attempt was not sent.
     #[cold]
     fn not_ready<W>(&mut self, error: BoxError, next: Option<Box<Next<W>>>) -> BoxError {
         let verdict = next.map_or(Verdict::IGNORED, |next| next.failed);
-        let attempts = self.context.attempt() - 1;
+        let attempts = self.scope.attempt() - 1;
         self.report_end(verdict, attempts);
         let ending = Ending::new(attempts, None, false);
-        not_sent(&self.context, ending, self.last_response.take(), error)
+        not_sent(self.scope.dependency(), ending, self.last_response(), error)
     }
 
     /// Hands the last result to the caller, marked where there is something to say.
@@ -332,7 +331,7 @@ impl<S, P, H> Operation<S, P, H> {
     where
         P: Answer<Res>,
     {
-        let attempts = self.context.attempt();
+        let attempts = self.scope.attempt();
         self.report_end(verdict, attempts);
         if attempts == 1 && not_resent.is_none() {
             return outcome;
@@ -351,26 +350,37 @@ impl<S, P, H> Operation<S, P, H> {
         P: Answer<Res>,
     {
         let indeterminate = indeterminate(verdict, self.safety);
-        let attempts = self.context.attempt();
+        let attempts = self.scope.attempt();
         let ending = Ending::new(attempts, not_resent, indeterminate);
         match outcome {
             Ok(mut answer) => {
-                self.shared.protocol.mark(&mut answer, ending);
+                self.made.shared.protocol.mark(&mut answer, ending);
                 Ok(answer)
             }
             Err(error) if verdict == Verdict::IGNORED && self.is_refusal(&error) => {
-                if let Some(in_flight) = self.in_flight.take() {
+                let resending = self.resending.as_deref_mut();
+                if let Some(in_flight) = resending.and_then(|it| it.in_flight.take()) {
                     in_flight.not_sent();
                 }
                 let ending = Ending::new(attempts - 1, not_resent, false);
-                let last = self.last_response.take();
-                Err(not_sent(&self.context, ending, last, error))
+                let last = self.last_response();
+                Err(not_sent(self.scope.dependency(), ending, last, error))
             }
             Err(error) => {
-                let last = self.last_response.take();
-                Err(RetryError::new(self.context.dependency(), ending, last, error).into())
+                let last = self.last_response();
+                Err(RetryError::new(self.scope.dependency(), ending, last, error).into())
             }
         }
+    }
+
+    /// What is kept for the attempts to come, from the first failure on.
+    fn resending(&mut self) -> &mut Resending<S> {
+        let made = &self.made;
+        (self.resending).get_or_insert_with(|| Box::new(Resending::new(made.another())))
+    }
+
+    fn last_response(&mut self) -> Option<Box<ResponseHead>> {
+        self.resending.as_deref_mut()?.last_response.take()
     }
 
     /// Tells whether something on our side refused to send to our dependency.
@@ -383,25 +393,27 @@ impl<S, P, H> Operation<S, P, H> {
         let failed = RetryError::of(&**error).map(RetryError::dependency);
         let rejected = || Rejection::of(&**error).map(Rejection::dependency);
         let about = failed.or_else(rejected).unwrap_or_default();
-        about.may_be(self.context.dependency())
+        about.may_be(self.scope.dependency())
     }
 
     #[inline]
     fn report_end(&self, verdict: Verdict, attempts: u32) {
-        if self.shared.observer.is_some() {
+        if self.made.shared.observer.is_some() {
             let now = clock::now();
             let since = |started| now.saturating_duration_since(started);
             self.report(What::OperationEnded {
                 verdict,
                 attempts,
-                elapsed: self.context.started().map(since).unwrap_or_default(),
+                elapsed: self.scope.started().map(since).unwrap_or_default(),
             });
         }
     }
 
     #[inline]
     fn report(&self, what: What<'_>) {
-        Event::report(self.shared.observer.as_ref(), &self.context, what);
+        if let Some(observer) = &self.made.shared.observer {
+            Event::report(Some(observer), &self.scope.context(), what);
+        }
     }
 }
 
@@ -418,7 +430,7 @@ where
         };
         f.debug_struct("RetryFuture")
             .field("state", &state)
-            .field("attempt", &self.operation.context.attempt())
+            .field("attempt", &self.operation.scope.attempt())
             .finish_non_exhaustive()
     }
 }

@@ -1,9 +1,10 @@
 //! Settings and shared state of a retry.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mamparo_core::http::Http;
-use mamparo_core::{CallContext, Dependency, Event, Observer, What};
+use mamparo_core::shard::Spread;
+use mamparo_core::{CallContext, Dependency, Event, Observer, Scope, What};
 use tower_layer::Layer;
 
 use super::{Retry, RetryPolicy};
@@ -13,7 +14,7 @@ use super::{Retry, RetryPolicy};
 /// `P` is the protocol: [`Http`], [`Plain`](mamparo_core::Plain), or one of your own.
 #[derive(Clone, Debug)]
 pub struct RetryLayer<P> {
-    shared: Arc<Shared<P>>,
+    shared: Spread<Shared<P>>,
 }
 
 /// What all services of a layer share.
@@ -28,12 +29,38 @@ pub(super) struct Shared<P> {
 impl<P> Shared<P> {
     /// Says that this retry is not the only one around its dependency.
     #[cold]
-    pub(super) fn report_nested(&self, context: &CallContext) {
+    pub(super) fn report_nested(&self, scope: &Scope) {
         let what = What::Nested {
             outer: CallContext::current().operation(),
-            upstream_attempt: context.upstream_attempt(),
+            upstream_attempt: scope.upstream_attempt(),
         };
-        Event::report(self.observer.as_ref(), context, what);
+        Event::report(self.observer.as_ref(), &scope.context(), what);
+    }
+}
+
+/// What the calls of a service need, and those of its clones.
+pub(super) struct Made<S, P> {
+    pub(super) shared: Shared<P>,
+    /// Cloned when a first attempt has failed: a clone for each call would cost more than the layer.
+    spare: Arc<Mutex<S>>,
+}
+
+impl<S: Clone, P> Made<S, P> {
+    /// Returns another instance of the inner service.
+    #[cold]
+    pub(super) fn another(&self) -> S {
+        let spare = self.spare.lock();
+        spare.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+// Not derived: that would ask the inner service to be cloned here.
+impl<S, P: Clone> Clone for Made<S, P> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            spare: Arc::clone(&self.spare),
+        }
     }
 }
 
@@ -45,12 +72,12 @@ impl RetryLayer<Http> {
     }
 }
 
-impl<P> RetryLayer<P> {
+impl<P: Clone> RetryLayer<P> {
     /// Retries requests of a protocol.
     #[must_use]
     pub fn new(policy: RetryPolicy, protocol: P) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Spread::new(Shared {
                 policy,
                 protocol,
                 dependency: Dependency::UNNAMED,
@@ -58,13 +85,12 @@ impl<P> RetryLayer<P> {
             }),
         }
     }
-}
 
-impl<P: Clone> RetryLayer<P> {
     /// Names the dependency; needed where no layer around this one does.
     #[must_use]
     pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
-        Arc::make_mut(&mut self.shared).dependency = dependency.into();
+        self.shared
+            .change(|shared| shared.dependency = dependency.into());
         self
     }
 
@@ -75,15 +101,19 @@ impl<P: Clone> RetryLayer<P> {
     }
 
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        Arc::make_mut(&mut self.shared).observer = observer;
+        self.shared.change(|shared| shared.observer = observer);
         self
     }
 }
 
-impl<S, P> Layer<S> for RetryLayer<P> {
+impl<S: Clone, P: Clone> Layer<S> for RetryLayer<P> {
     type Service = Retry<S, P>;
 
     fn layer(&self, inner: S) -> Retry<S, P> {
-        Retry::new(inner, Arc::clone(&self.shared))
+        let made = Spread::new(Made {
+            shared: Shared::clone(&self.shared),
+            spare: Arc::new(Mutex::new(inner.clone())),
+        });
+        Retry::new(inner, made)
     }
 }

@@ -48,6 +48,7 @@ mod config;
 mod error;
 mod future;
 mod layer;
+mod resending;
 mod service;
 mod state;
 

@@ -1,13 +1,13 @@
 //! The wiring of a retry.
 
 use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mamparo_core::{BoxError, CallContext, Cause, Classify, LayerKind};
+use mamparo_core::shard::Spread;
+use mamparo_core::{BoxError, CallContext, Cause, Classify, LayerKind, Scope};
 use tower_service::Service;
 
-use super::layer::Shared;
+use super::layer::Made;
 use super::state::allowance;
 use super::{Answer, RetryFuture};
 use crate::replay::Replay;
@@ -15,18 +15,18 @@ use crate::replay::Replay;
 /// Sends failed requests again; see the [module](super).
 pub struct Retry<S, P> {
     inner: S,
-    shared: Arc<Shared<P>>,
+    made: Spread<Made<S, P>>,
 }
 
 impl<S, P> Retry<S, P> {
-    pub(super) const fn new(inner: S, shared: Arc<Shared<P>>) -> Self {
-        Self { inner, shared }
+    pub(super) const fn new(inner: S, made: Spread<Made<S, P>>) -> Self {
+        Self { inner, made }
     }
 }
 
 impl<S, P, Req> Service<Req> for Retry<S, P>
 where
-    P: Replay<Req> + Classify<S::Response> + Answer<S::Response>,
+    P: Replay<Req> + Classify<S::Response> + Answer<S::Response> + Clone,
     S: Service<P::Wire> + Clone,
     S::Error: Into<BoxError>,
 {
@@ -41,39 +41,37 @@ where
 
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
-        let shared = &self.shared;
-        let mut context = CallContext::join(LayerKind::Retry, shared.dependency);
-        let allowance = allowance(&shared.policy, context.is_inside_retry());
-        context.set_attempt(1, allowance.attempts, Cause::Original);
+        let shared = &self.made.shared;
+        let mut scope = Scope::join(LayerKind::Retry, shared.dependency);
+        let allowance = allowance(&shared.policy, scope.is_inside_retry());
+        scope.set_attempt(1, allowance.attempts, Cause::Original);
         if shared.observer.is_some() {
-            context.set_started(mamparo_core::clock::now());
+            scope.set_started(CallContext::now());
         }
-        if context.is_inside_retry() || context.upstream_attempt() > 1 {
-            shared.report_nested(&context);
+        if scope.is_inside_retry() || scope.upstream_attempt() > 1 {
+            shared.report_nested(&scope);
         }
         let safety = shared.protocol.safety(&request);
         let keep = (allowance.attempts > 1).then_some(shared.policy.settings.max_body);
         let (wire, held) = shared.protocol.split(request, keep);
-        // The instance that was polled ready makes the first attempt; the clone waits for its own readiness.
-        let service = held.is_some().then(|| self.inner.clone());
-        let sends_before = context.sends();
-        let entered = context.entered();
+        let sends_before = scope.sends();
+        // The instance that was polled ready makes the first attempt; those to come wait for a readiness of their own.
+        let entered = scope.entered();
         let future = self.inner.call(wire);
         drop(entered);
         RetryFuture::new(
             future,
-            service,
             held,
-            context,
+            scope,
             (safety, allowance, sends_before),
-            Arc::clone(shared),
+            self.made.hold(),
         )
     }
 }
 
 impl<S: Clone, P> Clone for Retry<S, P> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), Arc::clone(&self.shared))
+        Self::new(self.inner.clone(), self.made.clone())
     }
 }
 

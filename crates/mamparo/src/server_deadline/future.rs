@@ -3,18 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Deadline, Observer, Reason, Rejection};
+use mamparo_core::shard::Held;
+use mamparo_core::{BoxError, Deadline, Reason, Rejection, Scope};
 use pin_project::pin_project;
 use tower_service::Service;
 
 use super::error::{cut, refused};
 use super::layer::Shared;
-use crate::bound::{Bounded, Operation, Scope};
+use crate::bound::{Bounded, Operation, Parts, Scoped};
+use crate::timer::Rare;
 use crate::wire::BoundsAnswer;
 
 /// The future of a request whose handler is dropped at its deadline.
@@ -24,24 +25,24 @@ pub struct ServerDeadlineFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, 
 
 /// A request that has arrived.
 struct Arrived<W> {
-    context: CallContext,
+    scope: Scope,
     refusal: Option<Reason>,
     at: Instant,
-    shared: Arc<Shared<W>>,
+    shared: Held<Shared<W>>,
 }
 
 impl<S: Service<Req>, W, Req> ServerDeadlineFuture<S, W, Req> {
     /// Runs the handler's call for a request that arrived at that instant.
     #[inline]
-    pub(super) const fn new(
+    pub(super) fn new(
         inner: GateFuture<S, Req>,
         refusal: Option<Reason>,
-        context: CallContext,
+        scope: Scope,
         at: Instant,
-        shared: Arc<Shared<W>>,
+        shared: Held<Shared<W>>,
     ) -> Self {
         let arrived = Arrived {
-            context,
+            scope,
             refusal,
             at,
             shared,
@@ -50,26 +51,30 @@ impl<S: Service<Req>, W, Req> ServerDeadlineFuture<S, W, Req> {
     }
 }
 
-impl<W> Scope for Arrived<W> {
+impl<W> Scoped for Arrived<W> {
+    type Timer = Rare;
+
     #[inline]
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        self.context.enter(f)
+        self.scope.enter(f)
     }
 }
 
 impl<W> Operation for Arrived<W> {
     type Wire = W;
 
-    fn context(&self) -> &CallContext {
-        &self.context
+    #[inline]
+    fn scope(&self) -> &Scope {
+        &self.scope
     }
 
-    fn wire(&self) -> &W {
-        &self.shared.wire
-    }
-
-    fn observer(&self) -> Option<&Arc<dyn Observer>> {
-        self.shared.observer.as_ref()
+    #[inline]
+    fn parts(&mut self) -> Parts<'_, W> {
+        Parts {
+            scope: &mut self.scope,
+            wire: &self.shared.wire,
+            observer: self.shared.observer.as_ref(),
+        }
     }
 
     fn rejection(&self, cut_at: Option<Deadline>) -> Rejection {
@@ -97,7 +102,7 @@ where
 impl<S: Service<Req>, W, Req> fmt::Debug for ServerDeadlineFuture<S, W, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerDeadlineFuture")
-            .field("deadline", &self.0.scope().context.deadline())
+            .field("deadline", &self.0.scope().scope.deadline())
             .finish_non_exhaustive()
     }
 }

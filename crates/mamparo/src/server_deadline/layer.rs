@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mamparo_core::Observer;
+use mamparo_core::shard::Spread;
 use tower_layer::Layer;
 
 use super::{ServerDeadline, ServerDeadlinePolicy};
@@ -15,7 +16,7 @@ use crate::wire::{HttpWire, NoWire};
 /// `grpc-timeout` unless told otherwise, or [`NoWire`].
 #[derive(Clone, Debug)]
 pub struct ServerDeadlineLayer<W = HttpWire> {
-    shared: Arc<Shared<W>>,
+    shared: Spread<Shared<W>>,
 }
 
 /// What all services of a layer share.
@@ -44,7 +45,7 @@ impl ServerDeadlineLayer<HttpWire> {
     }
 }
 
-impl<W> ServerDeadlineLayer<W> {
+impl<W: Clone> ServerDeadlineLayer<W> {
     /// Bounds the handler of a protocol's requests, or of HTTP with other headers.
     ///
     /// ```
@@ -58,7 +59,7 @@ impl<W> ServerDeadlineLayer<W> {
     #[must_use]
     pub fn with_wire(policy: ServerDeadlinePolicy, wire: W) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Spread::new(Shared {
                 policy,
                 wire,
                 skew: Arc::default(),
@@ -66,28 +67,27 @@ impl<W> ServerDeadlineLayer<W> {
             }),
         }
     }
-}
 
-impl<W: Clone> ServerDeadlineLayer<W> {
     /// Sets how far an absolute deadline that has passed is believed.
     #[must_use]
     pub fn skew(mut self, skew: Skew) -> Self {
-        Arc::make_mut(&mut self.shared).skew = Arc::new(skew);
+        self.shared.change(|shared| shared.skew = Arc::new(skew));
         self
     }
 
     /// Reports what happens to an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        Arc::make_mut(&mut self.shared).observer = Some(observer);
+        self.shared
+            .change(|shared| shared.observer = Some(observer));
         self
     }
 }
 
-impl<S, W> Layer<S> for ServerDeadlineLayer<W> {
+impl<S, W: Clone> Layer<S> for ServerDeadlineLayer<W> {
     type Service = ServerDeadline<S, W>;
 
     fn layer(&self, inner: S) -> ServerDeadline<S, W> {
-        ServerDeadline::new(inner, Arc::clone(&self.shared))
+        ServerDeadline::new(inner, self.shared.clone())
     }
 }

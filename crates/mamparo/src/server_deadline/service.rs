@@ -1,12 +1,12 @@
 //! The wiring of a server's deadline.
 
 use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::gate::GateFuture;
-use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, Reason, What};
+use mamparo_core::shard::Spread;
+use mamparo_core::{BoxError, CallContext, Deadline, Event, Gate, Reason, Scope, What};
 use tower_service::Service;
 
 use super::ServerDeadlineFuture;
@@ -18,11 +18,11 @@ use crate::wire::{BoundsAnswer, CarriesDeadline};
 /// Bounds a handler and its response's body by the caller's deadline; see the [module](super).
 pub struct ServerDeadline<S, W> {
     inner: Gate<S>,
-    shared: Arc<Shared<W>>,
+    shared: Spread<Shared<W>>,
 }
 
 impl<S, W> ServerDeadline<S, W> {
-    pub(super) const fn new(inner: S, shared: Arc<Shared<W>>) -> Self {
+    pub(super) const fn new(inner: S, shared: Spread<Shared<W>>) -> Self {
         Self {
             inner: Gate::new(inner),
             shared,
@@ -34,7 +34,7 @@ impl<S, W, Req> Service<Req> for ServerDeadline<S, W>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    W: CarriesDeadline<Req> + BoundsAnswer<S::Response>,
+    W: CarriesDeadline<Req> + BoundsAnswer<S::Response> + Clone,
 {
     type Response = W::Bounded;
     type Error = BoxError;
@@ -50,14 +50,15 @@ where
         let now = clock::now();
         let mut context = self.shared.context(&request);
         let refusal = self.shared.admit(&mut request, &mut context, now).err();
+        let mut scope = Scope::of(context);
         let inner = match refusal {
             None => {
-                let _entered = context.entered();
+                let _entered = scope.entered_at(now);
                 self.inner.call(request)
             }
             Some(_) => GateFuture::None,
         };
-        ServerDeadlineFuture::new(inner, refusal, context, now, Arc::clone(&self.shared))
+        ServerDeadlineFuture::new(inner, refusal, scope, now, self.shared.hold())
     }
 }
 
@@ -128,7 +129,7 @@ impl<S: Clone, W> Clone for ServerDeadline<S, W> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub type Ordered<S> =
 impl<S, O, A> Layer<S> for Stack<O, A>
 where
     A: Layer<S>,
+    A::Service: Clone,
     O: Layer<Ordered<A::Service>>,
 {
     type Service = O::Service;

@@ -9,15 +9,15 @@ use std::time::Duration;
 use http_body::{Body, Frame, SizeHint};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::{
-    BoxError, CallContext, Deadline, Dependency, Event, Observer, Reason, Rejection, What,
+    BoxError, CallContext, Deadline, Dependency, Event, Observer, Reason, Rejection, Scope, What,
 };
-use pin_project::pin_project;
+use pin_project::{pin_project, pinned_drop};
 use tokio::time::Sleep;
 
 /// What bounds a response body.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct BodyLimits {
-    pub(crate) context: Option<CallContext>,
+    pub(crate) scope: Option<Scope>,
     pub(crate) dependency: Dependency,
     pub(crate) deadline: Option<Deadline>,
     pub(crate) idle: Option<Duration>,
@@ -25,11 +25,11 @@ pub struct BodyLimits {
 }
 
 impl BodyLimits {
-    /// Polls the body in this context.
+    /// Polls the body in this scope.
     #[must_use]
-    pub const fn within(mut self, context: CallContext) -> Self {
-        self.context = Some(context);
-        self.dependency = context.dependency();
+    pub fn within(mut self, scope: Scope) -> Self {
+        self.dependency = scope.dependency();
+        self.scope = Some(scope);
         self
     }
 
@@ -75,7 +75,7 @@ pub struct TimedBody<B> {
 }
 
 /// The limits of a body, and the wait for its next frame.
-#[pin_project]
+#[pin_project(PinnedDrop)]
 struct Bounds {
     limits: BodyLimits,
     /// When the wait ends, while a frame is waited for.
@@ -104,9 +104,12 @@ impl<B: Body> TimedBody<B> {
 
 impl BodyLimits {
     fn enter<R>(&mut self, poll: impl FnOnce() -> R) -> R {
-        match &mut self.context {
-            Some(context) => context.enter(poll),
-            None => poll(),
+        match &mut self.scope {
+            Some(scope) => scope.enter(poll),
+            None => {
+                CallContext::break_promise();
+                poll()
+            }
         }
     }
 
@@ -128,7 +131,10 @@ impl BodyLimits {
 
     fn report(&self, rejection: &Rejection) {
         if self.observer.is_some() {
-            let context = self.context.unwrap_or_else(CallContext::current);
+            let context = self
+                .scope
+                .as_ref()
+                .map_or_else(CallContext::current, Scope::context);
             Event::report(self.observer.as_ref(), &context, What::Rejected(rejection));
         }
     }
@@ -136,11 +142,21 @@ impl BodyLimits {
 
 impl Bounds {
     /// Waits until a limit is reached; for ever where there is none.
-    fn poll_reached(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Rejection> {
+    fn poll_reached(
+        self: Pin<&mut Self>,
+        promised: Option<Deadline>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Rejection> {
         let mut this = self.project();
         let limits = this.limits;
-        if limits.deadline.is_none() && limits.idle.is_none() {
-            return Poll::Pending;
+        if limits.idle.is_none() && this.timer.is_none() {
+            let Some(deadline) = limits.deadline else {
+                return Poll::Pending;
+            };
+            if let Some(promised) = promised.filter(|at| *at <= deadline) {
+                CallContext::promise_wake(promised);
+                return Poll::Pending;
+            }
         }
         loop {
             let now = clock::now();
@@ -155,7 +171,19 @@ impl Bounds {
             let Some(due) = due.min() else {
                 return Poll::Pending;
             };
-            ready!(poll_timer(this.timer.as_mut(), due.instant(), cx));
+            if poll_timer(this.timer.as_mut(), due.instant(), cx).is_pending() {
+                CallContext::promise_wake(due);
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Bounds {
+    fn drop(self: Pin<&mut Self>) {
+        if self.timer.is_some() {
+            CallContext::break_promise();
         }
     }
 }
@@ -196,9 +224,13 @@ where
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         };
         let open = bounds.as_mut().project();
-        let rejection = match open.limits.enter(|| body.as_mut().poll_frame(cx)) {
-            Poll::Pending => ready!(bounds.as_mut().poll_reached(cx)),
-            Poll::Ready(frame) => {
+        let polled = open.limits.enter(|| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(frame) => Ok(frame),
+            Poll::Pending => Err(CallContext::promised_wake()),
+        });
+        let rejection = match polled {
+            Err(promised) => ready!(bounds.as_mut().poll_reached(promised, cx)),
+            Ok(frame) => {
                 *open.idle_until = None;
                 let data = matches!(&frame, Some(Ok(frame)) if frame.is_data());
                 // Without this a body that always has a frame ready would go on for ever.

@@ -380,7 +380,7 @@ async fn a_body_is_polled_and_its_cut_reported_in_the_context_that_it_is_given()
     let seen = Arc::clone(&hangs.0);
     let heard = Heard::default();
     let limits = limits(Some(100), None)
-        .within(context)
+        .within(mamparo_core::Scope::of(context))
         .observer(Some(Arc::new(heard.clone())));
     let mut body = TimedBody::new(hangs, || limits);
     assert!(body.frame().await.unwrap().is_err());
