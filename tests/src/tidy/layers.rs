@@ -21,6 +21,11 @@ type Exception = (&'static str, &'static str, &'static str);
 
 const EXTRAS: &[Exception] = &[
     (
+        "retry",
+        "resending.rs",
+        "what an operation keeps from its first failure on, apart from what each has",
+    ),
+    (
         "fallback",
         "body.rs",
         "the body of a response that is the dependency's own, or the fallback's",

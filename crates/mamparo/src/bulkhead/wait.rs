@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use super::error::waited;
 use super::layer::Shared;
 use super::permit::{Place, Ticket};
-use crate::bound::poll_timer;
+use crate::timer;
 
 /// The wait for a place: until it is handed over, or there is no time left.
 #[pin_project]
@@ -68,7 +68,7 @@ impl<P> Future for Wait<P> {
                 this.timer.set(Some(tokio::time::sleep_until(until)));
             }
             if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-                ready!(poll_timer(timer, cx));
+                ready!(timer::poll(timer, cx));
             }
         }
         let limit = this

@@ -11,7 +11,7 @@ use pin_project::pin_project;
 use tokio::time::Sleep;
 
 use super::{BodyFault, Spoil};
-use crate::bound::poll_timer;
+use crate::timer;
 
 /// The future of a call that may be late, wrong or cut short.
 #[pin_project]
@@ -79,7 +79,7 @@ where
                 },
                 StateProjected::Answered(answer) => answer.take(),
                 StateProjected::Late(answer, timer) => {
-                    ready!(poll_timer(timer.as_mut(), cx));
+                    ready!(timer::poll(timer.as_mut(), cx));
                     return answer.take().map_or(Poll::Pending, Poll::Ready);
                 }
             };

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use mamparo_core::budget::{InFlight, Withdrawal};
 use mamparo_core::clock::{self, Instant};
-use mamparo_core::{BoxError, CallContext, Cause, Event, Kind, Observer, What};
+use mamparo_core::{BoxError, CallContext, Cause, Event, Kind, Observer, Scope, What};
 use pin_project::pin_project;
 use tower_service::Service;
 
 /// What all attempts of an operation play in, one at a time.
 pub(super) struct Scene {
-    pub(super) context: CallContext,
+    pub(super) scope: Scope,
     /// As many attempts as there may be.
     pub(super) most: u32,
     /// As many as were sent.
@@ -24,17 +24,19 @@ pub(super) struct Scene {
 impl Scene {
     /// Makes an attempt the current one.
     #[inline]
-    pub(super) const fn turn_to(&mut self, attempt: u32) {
+    pub(super) fn turn_to(&mut self, attempt: u32) {
         let cause = match attempt {
             1 => Cause::Original,
             _ => Cause::Hedge,
         };
-        self.context.set_attempt(attempt, self.most, cause);
+        self.scope.set_attempt(attempt, self.most, cause);
     }
 
     #[inline]
     pub(super) fn report(&self, observer: Option<&Arc<dyn Observer>>, what: What<'_>) {
-        Event::report(observer, &self.context, what);
+        if let Some(observer) = observer {
+            Event::report(Some(observer), &self.scope.context(), what);
+        }
     }
 }
 
@@ -161,10 +163,10 @@ where
             };
             let now = clock::now();
             // It had fitted when it was decided, but readiness may take its time.
-            if scene.context.attempt_remaining(now) == Some(Duration::ZERO) {
+            if scene.scope.attempt_remaining(now) == Some(Duration::ZERO) {
                 return Poll::Ready(End::TooLate);
             }
-            if let Err(error) = ready!(scene.context.enter(|| service.poll_ready(cx))) {
+            if let Err(error) = ready!(scene.scope.enter(|| service.poll_ready(cx))) {
                 return Poll::Ready(End::NotReady(error.into()));
             }
             let Some((wire, paid)) = next.take() else {
@@ -195,9 +197,9 @@ impl Run {
     /// Runs in the attempt's own context, and counts what it sends.
     #[inline]
     pub(super) fn within<R>(&mut self, scene: &mut Scene, run: impl FnOnce() -> R) -> R {
-        let before = scene.context.sends();
-        let result = scene.context.enter(run);
-        self.sends += scene.context.sends().saturating_sub(before);
+        let before = scene.scope.sends();
+        let result = scene.scope.enter(run);
+        self.sends += scene.scope.sends().saturating_sub(before);
         result
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::http::Http;
 use mamparo_core::shard::Spread;
-use mamparo_core::{CallContext, Dependency, Event, Observer, What};
+use mamparo_core::{CallContext, Dependency, Event, Observer, Scope, What};
 use tower_layer::Layer;
 
 use super::latency::Latency;
@@ -40,12 +40,12 @@ impl<P> Shared<P> {
 
     /// Says that this hedge is not the only owner of resends around its dependency.
     #[cold]
-    pub(super) fn report_nested(&self, context: &CallContext) {
+    pub(super) fn report_nested(&self, scope: &Scope) {
         let what = What::Nested {
             outer: CallContext::current().operation(),
-            upstream_attempt: context.upstream_attempt(),
+            upstream_attempt: scope.upstream_attempt(),
         };
-        Event::report(self.observer.as_ref(), context, what);
+        Event::report(self.observer.as_ref(), &scope.context(), what);
     }
 }
 

@@ -18,9 +18,10 @@ use super::error::too_late;
 use super::layer::Made;
 use super::outcome::Attempted;
 use super::state::{Course, Ended, Step, When};
-use crate::bound::{poll_timer, reject};
+use crate::bound::reject;
 use crate::replay::{NotKept, Replay, Safety, Superseded};
 use crate::resend::{indeterminate, is_about, is_refusal, proven};
+use crate::timer;
 
 /// An attempt beside the first: in a place of its own, because it is large and rare.
 type Beside<S, W> = Pin<Box<Arm<S, W>>>;
@@ -96,7 +97,7 @@ where
     pub(super) fn judge(&mut self, outcome: &Result<S::Response, BoxError>, sends: u32) -> Verdict {
         let mut verdict = self.made.shared.protocol.head(outcome.as_ref()).verdict;
         if let Err(error) = outcome {
-            let about = is_about(error, self.scene.context.dependency());
+            let about = is_about(error, self.scene.scope.dependency());
             verdict = proven(verdict, sends <= 1 && about);
             // Its reader gave way to another attempt's: that is no failure of the dependency, nor of the request.
             if chain::find::<NotKept>(&**error).is_some()
@@ -135,7 +136,7 @@ where
         let in_doubt = indeterminate(verdict, self.safety);
         self.race().in_doubt |= in_doubt;
         let remaining =
-            (verdict.kind()).and_then(|_| self.scene.context.attempt_remaining(clock::now()));
+            (verdict.kind()).and_then(|_| self.scene.scope.attempt_remaining(clock::now()));
         let ended = Ended {
             verdict,
             safety: self.safety,
@@ -158,7 +159,7 @@ where
 
     /// Whether an attempt was refused on our side: it was not sent, so it cost nothing.
     fn is_refused(&self, outcome: &Result<S::Response, BoxError>, verdict: Verdict) -> bool {
-        let dependency = self.scene.context.dependency();
+        let dependency = self.scene.scope.dependency();
         let refused = |error: &BoxError| is_refusal(error, dependency);
         verdict == Verdict::IGNORED && outcome.as_ref().is_err_and(refused)
     }
@@ -249,7 +250,7 @@ where
                 let Some(timer) = timer.as_pin_mut() else {
                     return Poll::Pending; // not reached: a timer stands where this says so
                 };
-                return poll_timer(timer, cx);
+                return timer::poll(timer, cx);
             }
         };
         match timer.as_mut().as_pin_mut() {
@@ -258,7 +259,7 @@ where
         }
         self.next = Next::Armed;
         let timer = timer.as_pin_mut();
-        timer.map_or(Poll::Pending, |timer| poll_timer(timer, cx))
+        timer.map_or(Poll::Pending, |timer| timer::poll(timer, cx))
     }
 
     /// Begins another attempt; an error is why there is none, and what the caller gets if nothing else is under way.
@@ -299,7 +300,7 @@ where
         reason: Option<Kind>,
     ) -> Result<Beside<S, P::Wire>, NotResent> {
         let settings = &self.made.shared.policy.settings;
-        let context = &self.scene.context;
+        let context = &self.scene.scope;
         let remaining = context.attempt_remaining(now);
         if remaining.is_some_and(|remaining| remaining < settings.min_attempt_time) {
             return Err(NotResent::DeadlineTooClose);
@@ -370,10 +371,10 @@ where
             }
             End::NotReady(error) => error,
             End::TooLate => {
-                let rejection = too_late(self.scene.context.dependency());
+                let rejection = too_late(self.scene.scope.dependency());
                 reject(
                     rejection,
-                    &self.scene.context,
+                    &self.scene.scope.context(),
                     self.made.shared.observer.as_ref(),
                 )
             }

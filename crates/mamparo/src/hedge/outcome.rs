@@ -60,7 +60,7 @@ where
         if self.made.shared.observer.is_some() {
             let now = clock::now();
             let since = |started| now.saturating_duration_since(started);
-            let elapsed = self.scene.context.started().map(since).unwrap_or_default();
+            let elapsed = self.scene.scope.started().map(since).unwrap_or_default();
             self.report(What::OperationEnded {
                 verdict,
                 attempts: self.scene.called,
@@ -76,7 +76,7 @@ where
         verdict: Verdict,
         not_resent: Option<NotResent>,
     ) -> Result<S::Response, BoxError> {
-        let dependency = self.scene.context.dependency();
+        let dependency = self.scene.scope.dependency();
         let in_doubt = self.race().in_doubt && verdict.kind().is_some();
         let ending = Ending::new(self.scene.called, not_resent, in_doubt);
         match outcome {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 use mamparo_core::shard::Spread;
-use mamparo_core::{Answer, BoxError, CallContext, Classify, LayerKind, NotResent, What, clock};
+use mamparo_core::{Answer, BoxError, CallContext, Classify, LayerKind, NotResent, Scope, What};
 use tower_service::Service;
 
 use super::HedgeFuture;
@@ -46,7 +46,7 @@ where
         let shared = &self.made.shared;
         let mut scene = scene(shared);
         let safety = shared.protocol.safety(&request);
-        let hedged = hedged(&shared.policy, safety, scene.context.is_inside_retry());
+        let hedged = hedged(&shared.policy, safety, scene.scope.is_inside_retry());
         if hedged.is_err() {
             scene.most = 1;
         }
@@ -62,20 +62,20 @@ where
         }
         let mut first = Run::numbered(1);
         // What nobody measures needs no clock.
-        first.started = (shared.latency.is_some() && off.is_none()).then(clock::now);
+        first.started = (shared.latency.is_some() && off.is_none()).then(CallContext::now);
         // Where another owner of resends stands around this one, the operation is paid in there.
         let deposits = (off != Some(NotResent::OwnedOutside)).then(|| {
             let policy = &shared.policy;
-            let tenant = scene.context.tenant();
+            let tenant = scene.scope.tenant();
             (policy.budget().deposit(tenant), policy.extra.deposit(None))
         });
         let next = off.map_or(Next::AtDelay, |_| Next::Never);
         // The instance that was polled ready makes the first attempt; those to come wait for a readiness of their own.
-        let before = scene.context.sends();
-        let entered = scene.context.entered();
+        let before = scene.scope.sends();
+        let entered = scene.scope.entered();
         let future = self.inner.call(wire);
         drop(entered);
-        first.sends = scene.context.sends().saturating_sub(before);
+        first.sends = scene.scope.sends().saturating_sub(before);
         // Written where it stays: what is built apart is copied once more.
         HedgeFuture {
             first: Some(future),
@@ -99,15 +99,15 @@ where
 #[inline]
 fn scene<P>(shared: &Shared<P>) -> Scene {
     // One kind for all owners of resends: whichever stands outside of the other owns them.
-    let mut context = CallContext::join(LayerKind::Retry, shared.dependency);
+    let mut scope = Scope::join(LayerKind::Retry, shared.dependency);
     if shared.observer.is_some() {
-        context.set_started(clock::now());
+        scope.set_started(CallContext::now());
     }
-    if context.is_inside_retry() || context.upstream_attempt() > 1 {
-        shared.report_nested(&context);
+    if scope.is_inside_retry() || scope.upstream_attempt() > 1 {
+        shared.report_nested(&scope);
     }
     Scene {
-        context,
+        scope,
         most: shared.policy.max_attempts(),
         called: 1,
     }
