@@ -22,9 +22,9 @@ pub struct RateLimitFuture<S: Service<Req>, C, L, Req>(#[pin] State<S, C, L, Req
 
 #[pin_project(project = Now)]
 enum State<S: Service<Req>, C, L, Req> {
-    /// It passed, and nothing else is to be done for it.
-    Passed(#[pin] GateFuture<S, Req>),
-    /// It passed, and there is something to be done when it is sent or answered.
+    /// It passed and was sent, and nothing else is to be done for it.
+    Called(#[pin] S::Future),
+    /// It passed, and something is to be done when it is sent or answered.
     Attended(#[pin] Attended<S, C, L, Req>),
     /// It waits for its turn.
     Waiting(Box<Waiting<S, C, L, Req>>),
@@ -37,30 +37,29 @@ enum State<S: Service<Req>, C, L, Req> {
 struct Attended<S: Service<Req>, C, L, Req> {
     #[pin]
     future: GateFuture<S, Req>,
-    /// Until the inner service is called.
-    unsent: Option<Unsent>,
+    /// Until the inner service is called. Boxed, because it is large and rare, and a future is moved before it is polled.
+    unsent: Option<Box<Unsent>>,
     limit: Limit<C, L>,
 }
 
 impl<S: Service<Req>, C, L, Req> RateLimitFuture<S, C, L, Req> {
     #[inline]
-    pub(super) const fn passed(future: GateFuture<S, Req>) -> Self {
-        Self(State::Passed(future))
+    pub(super) const fn called(future: S::Future) -> Self {
+        Self(State::Called(future))
     }
 
-    /// Tells whether it passed, and the inner service has been called.
+    /// It passed; `unsent` gives back what it took unless the inner service is called.
     #[inline]
-    pub(super) const fn is_called(&self) -> bool {
-        matches!(&self.0, State::Passed(future) if future.is_called())
-    }
-
-    /// Gives back what it took unless the inner service is called, and obeys its answer.
-    #[inline]
-    pub(super) fn attended(self, unsent: Unsent, limit: Limit<C, L>) -> Self {
-        match self.0 {
-            State::Passed(future) => Self(State::Attended(Attended::new(future, unsent, limit))),
-            other => Self(other),
-        }
+    pub(super) const fn attended(
+        future: GateFuture<S, Req>,
+        unsent: Option<Box<Unsent>>,
+        limit: Limit<C, L>,
+    ) -> Self {
+        Self(State::Attended(Attended {
+            future,
+            unsent,
+            limit,
+        }))
     }
 
     pub(super) const fn waits(waiting: Box<Waiting<S, C, L, Req>>) -> Self {
@@ -73,39 +72,20 @@ impl<S: Service<Req>, C, L, Req> RateLimitFuture<S, C, L, Req> {
 }
 
 impl<S: Service<Req>, C, L, Req> Attended<S, C, L, Req> {
-    #[inline]
-    fn new(future: GateFuture<S, Req>, unsent: Unsent, limit: Limit<C, L>) -> Self {
-        let mut unsent = Some(unsent);
-        if future.is_called() {
-            spend(&mut unsent);
-        }
-        Self {
-            future,
-            unsent,
-            limit,
-        }
-    }
-
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<S::Response, S::Error>>
     where
         L: ReadsLimit<S::Response>,
     {
         let mut this = self.project();
         let polled = this.future.as_mut().poll(cx);
-        if this.future.is_called() {
-            spend(this.unsent);
+        if this.future.is_called()
+            && let Some(unsent) = this.unsent.take()
+        {
+            unsent.sent();
         }
         let answer = ready!(polled)?;
         this.limit.hear(&answer);
         Poll::Ready(Ok(answer))
-    }
-}
-
-/// The call was sent: what it took stays taken.
-#[inline]
-fn spend(unsent: &mut Option<Unsent>) {
-    if let Some(unsent) = unsent.take() {
-        unsent.sent();
     }
 }
 
@@ -122,7 +102,7 @@ where
         let mut state = self.project().0;
         loop {
             match state.as_mut().project() {
-                Now::Passed(future) => return future.poll(cx).map_err(Into::into),
+                Now::Called(future) => return future.poll(cx).map_err(Into::into),
                 Now::Attended(call) => return call.poll(cx).map_err(Into::into),
                 Now::Waiting(waiting) => {
                     let Passed {
@@ -130,7 +110,12 @@ where
                         unsent,
                         limit,
                     } = ready!(waiting.poll(cx))?;
-                    state.set(State::Attended(Attended::new(future, unsent, limit)));
+                    let unsent = Some(unsent);
+                    state.set(State::Attended(Attended {
+                        future,
+                        unsent,
+                        limit,
+                    }));
                 }
                 Now::Refused(rejection) => {
                     return match rejection.take() {
@@ -146,7 +131,7 @@ where
 impl<S: Service<Req>, C, L, Req> fmt::Debug for RateLimitFuture<S, C, L, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            State::Passed(_) | State::Attended(_) => "RateLimitFuture::Passed",
+            State::Called(_) | State::Attended(_) => "RateLimitFuture::Passed",
             State::Waiting(_) => "RateLimitFuture::Waiting",
             State::Refused(_) => "RateLimitFuture::Refused",
         })

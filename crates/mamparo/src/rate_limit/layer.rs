@@ -56,9 +56,10 @@ impl<C, L> Shared<C, L> {
     /// The limit of a key, if there is one: else [`Self::one`] is the limit.
     #[inline]
     pub(super) fn own<K: Hash>(&self, key: Option<&K>) -> Option<Arc<Bucket>> {
-        let keys = self.keys.as_ref()?;
+        // The key first: where there never is one, nothing is left of this.
+        let (key, keys) = (key?, self.keys.as_ref()?);
         let make = |displaced: Option<&Arc<Bucket>>| Arc::new(Bucket::in_place_of(displaced));
-        Some(keys.get_or_make(key?, make))
+        Some(keys.get_or_make(key, make))
     }
 
     /// The rejection of what would pass after so many nanoseconds.

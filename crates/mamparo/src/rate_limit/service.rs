@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::gate::GateFuture;
 use mamparo_core::shard::Spread;
 use mamparo_core::{BoxError, CallContext, Gate};
 use tower_service::Service;
@@ -13,6 +14,7 @@ use super::bucket::{Bucket, Unsent};
 use super::error::too_costly;
 use super::layer::Shared;
 use super::limit::Limit;
+use super::meter::Taken;
 use super::state::Decision;
 use super::waiting::Waiting;
 use super::{Charge, RateLimitFuture, ReadsLimit};
@@ -63,12 +65,17 @@ where
         } else {
             match bucket.meter.take(gcra, nanos, cost) {
                 Ok(taken) => {
-                    let future = RateLimitFuture::passed(self.inner.call(request));
-                    if future.is_called() && shared.policy.settings.obey.is_none() {
-                        return future;
-                    }
-                    let unsent = Unsent::new(Arc::clone(bucket), taken);
-                    return future.attended(unsent, Limit::new(self.shared.hold(), own));
+                    let obeys = shared.policy.settings.obey.is_some();
+                    return match self.inner.ready() {
+                        Some(inner) if !obeys => RateLimitFuture::called(inner.call(request)),
+                        Some(inner) => {
+                            let future = GateFuture::Called {
+                                future: inner.call(request),
+                            };
+                            RateLimitFuture::attended(future, None, self.limit(own))
+                        }
+                        None => self.not_ready(request, own, taken),
+                    };
                 }
                 Err(refused) => refused,
             }
@@ -77,7 +84,28 @@ where
     }
 }
 
-impl<S, C, L> RateLimit<S, C, L> {
+impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
+    #[inline]
+    fn limit(&self, own: Option<Arc<Bucket>>) -> Limit<C, L> {
+        Limit::new(self.shared.hold(), own)
+    }
+
+    /// Waits for the inner service, and gives back what it took if it is never called.
+    #[cold]
+    fn not_ready<Req>(
+        &mut self,
+        request: Req,
+        own: Option<Arc<Bucket>>,
+        taken: Taken,
+    ) -> RateLimitFuture<S, C, L, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        let limit = self.limit(own);
+        let unsent = Box::new(Unsent::new(Arc::clone(limit.bucket()), taken));
+        RateLimitFuture::attended(self.inner.call(request), Some(unsent), limit)
+    }
+
     /// Waits for its turn, or is refused.
     #[cold]
     fn not_now<Req>(
@@ -90,16 +118,14 @@ impl<S, C, L> RateLimit<S, C, L> {
     ) -> RateLimitFuture<S, C, L, Req>
     where
         S: Service<Req> + Clone,
-        C: Clone,
-        L: Clone,
     {
         // A place that the inner service has given us is held neither through a wait nor after a refusal.
-        self.inner = self.inner.clone();
+        self.inner.release();
         let context = CallContext::current();
         let shared = &*self.shared;
         let rejection = match decision {
             Decision::NotYet { .. } if !shared.policy.max_wait().is_zero() => {
-                let limit = Limit::new(self.shared.hold(), own);
+                let limit = self.limit(own);
                 match Waiting::begin((self.inner.clone(), request), (limit, cost), now) {
                     Ok(waiting) => return RateLimitFuture::waits(waiting),
                     Err(rejection) => rejection,

@@ -39,7 +39,7 @@ pub(super) struct Waiting<S, C, L, Req> {
 /// A call whose turn has come.
 pub(super) struct Passed<S: Service<Req>, C, L, Req> {
     pub(super) future: GateFuture<S, Req>,
-    pub(super) unsent: Unsent,
+    pub(super) unsent: Box<Unsent>,
     pub(super) limit: Limit<C, L>,
 }
 
@@ -96,7 +96,7 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
             return Poll::Ready(Err(bound::reject(rejection, &context, observer)));
         };
         // From here on it pays, unless it ends before the inner service is called.
-        let unsent = Unsent::new(Arc::clone(limit.bucket()), taken);
+        let unsent = Box::new(Unsent::new(Arc::clone(limit.bucket()), taken));
         let waited = now.saturating_duration_since(self.began);
         Event::report(observer, &context, What::RateLimitWaited { waited });
         Poll::Ready(Ok(Passed {
