@@ -23,6 +23,12 @@ mod budget;
     reason = "what is public in its own crate, and used there"
 )]
 mod bulkhead;
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "what is public in its own crate, and used there"
+)]
+mod load_shed;
 #[expect(dead_code, reason = "what is used in its own crate")]
 mod rate_limit;
 pub(crate) mod shard;

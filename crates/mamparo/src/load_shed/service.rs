@@ -12,6 +12,7 @@ use super::LoadShedFuture;
 use super::error::overloaded;
 use super::guard::{Place, ShedGuard};
 use super::layer::Shared;
+use super::load::nanos;
 use super::priority::{Assess, Priority};
 use super::waiting::Waiting;
 use crate::bound;
@@ -131,7 +132,11 @@ impl<P, A> Shared<P, A> {
         let (Some(rule), Some(arrived)) = (self.policy.settings.queue_time, call.arrived) else {
             return Ok(());
         };
-        let waited = super::load::nanos(now.saturating_duration_since(arrived));
+        let waited = if arrived == now {
+            0
+        } else {
+            nanos(now.saturating_duration_since(arrived))
+        };
         let now = self.load.nanos(now);
         if self.load.waits.sheds(rule, now, waited, call.share) {
             return Err(ShedBy::QueueTime);
