@@ -15,33 +15,35 @@ use super::guard::{BreakerGuard, Open};
 /// The future of a call that a breaker let through, or refused.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct BreakerFuture<S: Service<Req>, P, K, Req>(#[pin] State<S, P, K, Req>);
+pub struct BreakerFuture<S: Service<Req>, P, K, Req> {
+    // Dropped before the place is given back: nothing of the call runs on once another may have its place.
+    #[pin]
+    inner: GateFuture<S, Req>,
+    place: Place<P, K>,
+}
 
-#[pin_project(project = Projected)]
-enum State<S: Service<Req>, P, K, Req> {
-    /// The call is under way. It is dropped before its place is given back.
-    Called {
-        #[pin]
-        inner: GateFuture<S, Req>,
-        open: Option<Open<P, K>>,
-    },
-    Refused {
-        error: Option<BoxError>,
-    },
+/// What a call got from the breaker.
+enum Place<P, K> {
+    Taken(Open<P, K>),
+    Refused(BoxError),
+    Over,
 }
 
 impl<S: Service<Req>, P, K, Req> BreakerFuture<S, P, K, Req> {
     #[inline]
     pub(super) const fn called(inner: GateFuture<S, Req>, open: Open<P, K>) -> Self {
-        Self(State::Called {
+        Self {
             inner,
-            open: Some(open),
-        })
+            place: Place::Taken(open),
+        }
     }
 
     #[inline]
     pub(super) const fn refused(error: BoxError) -> Self {
-        Self(State::Refused { error: Some(error) })
+        Self {
+            inner: GateFuture::None,
+            place: Place::Refused(error),
+        }
     }
 }
 
@@ -56,58 +58,58 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().0.project() {
-            Projected::Called { inner, open } => {
-                let outcome = ready!(inner.poll(cx)).map_err(Into::into);
-                match open.take() {
-                    // From here on it is dropped, and its place given back, should a classifier panic.
-                    Some(open) => Poll::Ready(ended(outcome, open)),
-                    None => Poll::Pending, // not reached: a future is not polled after its end
-                }
-            }
-            Projected::Refused { error } => match error.take() {
-                Some(error) => Poll::Ready(Err(error)),
-                None => Poll::Pending, // not reached: a future is not polled after its end
-            },
+        let this = self.project();
+        let Place::Taken(open) = this.place else {
+            return this.place.refusal();
+        };
+        match ready!(this.inner.poll(cx)) {
+            Ok(answer) => Poll::Ready(Ok(answered(answer, open))),
+            Err(error) => Poll::Ready(Err(failed::<S::Response, _, _>(error.into(), open))),
         }
     }
 }
 
-/// Judges what came back, and ties the place to an answer that is not over yet.
+impl<P, K> Place<P, K> {
+    #[cold]
+    fn refusal<T>(&mut self) -> Poll<Result<T, BoxError>> {
+        match std::mem::replace(self, Self::Over) {
+            Self::Refused(error) => Poll::Ready(Err(error)),
+            Self::Taken(_) | Self::Over => Poll::Pending, // not reached: a future is not polled after its end
+        }
+    }
+}
+
+/// Judges an answer, and ties the place to one that is not over yet.
 #[inline]
-fn ended<Res, P, K>(
-    outcome: Result<Res, BoxError>,
-    mut open: Open<P, K>,
-) -> Result<P::Out<BreakerGuard<P, K>>, BoxError>
+fn answered<Res, P, K>(answer: Res, open: &mut Open<P, K>) -> P::Out<BreakerGuard<P, K>>
 where
     P: Outcome<Res>,
     K: Send + Sync + 'static,
 {
     open.answered();
-    let head = open.shared.protocol.head(outcome.as_ref());
-    match outcome {
-        Err(error) => {
-            open.settle(head.verdict);
-            Err(error)
-        }
-        Ok(answer) if head.last => {
-            open.settle(head.verdict);
-            let settled = BreakerGuard::settled();
-            Ok(open.shared.protocol.tie(answer, head, settled))
-        }
-        Ok(answer) => {
-            let shared = open.shared.clone();
-            let guard = BreakerGuard::open(open);
-            Ok(shared.protocol.tie(answer, head, guard))
-        }
-    }
+    let head = open.shared.protocol.head(Ok(&answer));
+    let guard = open.judge(head);
+    open.shared.protocol.tie(answer, head, guard)
+}
+
+/// Judges an error.
+#[cold]
+fn failed<Res, P, K>(error: BoxError, open: &mut Open<P, K>) -> BoxError
+where
+    P: Outcome<Res>,
+{
+    open.answered();
+    let head = open.shared.protocol.head(Err(&error));
+    open.settle(head.verdict);
+    error
 }
 
 impl<S: Service<Req>, P, K, Req> fmt::Debug for BreakerFuture<S, P, K, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.0 {
-            State::Called { .. } => "BreakerFuture::Called",
-            State::Refused { .. } => "BreakerFuture::Refused",
+        f.write_str(match &self.place {
+            Place::Taken(_) => "BreakerFuture::Taken",
+            Place::Refused(_) => "BreakerFuture::Refused",
+            Place::Over => "BreakerFuture::Over",
         })
     }
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::shard::Held;
-use mamparo_core::{CallContext, Deadline, Settle, Verdict};
+use mamparo_core::{CallContext, Class, Deadline, Head, Settle, Verdict};
 
 use super::Read;
 use super::circuit::Circuit;
@@ -24,13 +23,21 @@ pub(super) struct Open<P, K> {
     pub(super) shared: Held<Shared<P, K>>,
     /// The breaker of its key; else the one of all calls.
     keyed: Option<Arc<Circuit>>,
-    ticket: Option<Ticket>,
-    /// When it began, where it may be too slow.
-    began: Option<Instant>,
-    /// Whether the answer's head came too late.
-    slow: bool,
+    ticket: Ticket,
+    pace: Pace,
     /// When whoever drops this cuts it, rather than cancels it.
     cut: Option<Deadline>,
+}
+
+/// How quick a call is.
+#[derive(Clone, Copy)]
+enum Pace {
+    /// It does not matter, or it was quick enough.
+    Fine,
+    /// It began then, and is still under way.
+    Since(Instant),
+    /// It took too long.
+    Slow,
 }
 
 impl<P, K> Open<P, K> {
@@ -44,11 +51,25 @@ impl<P, K> Open<P, K> {
         Self {
             shared,
             keyed,
-            ticket: Some(ticket),
-            began: times.then(clock::now),
-            slow: false,
+            ticket,
+            pace: if times {
+                Pace::Since(clock::now())
+            } else {
+                Pace::Fine
+            },
             cut: CallContext::current().deadline(),
         }
+    }
+
+    /// Moves what is still open elsewhere: into an answer's body.
+    pub(super) fn take(&mut self) -> Self {
+        let taken = Self {
+            shared: self.shared.clone(),
+            keyed: self.keyed.take(),
+            ..*self
+        };
+        self.ticket.take();
+        taken
     }
 
     #[inline]
@@ -62,15 +83,21 @@ impl<P, K> Open<P, K> {
     /// The answer's head, or an error, is there: from here on a call gets no slower.
     #[inline]
     pub(super) fn answered(&mut self) {
-        if let Some(began) = self.began {
-            let elapsed = clock::now().saturating_duration_since(began);
-            self.slow = self.is_slow(elapsed);
+        if let Pace::Since(began) = self.pace {
+            self.pace = self.pace_at(began, clock::now());
         }
     }
 
-    fn is_slow(&self, elapsed: Duration) -> bool {
-        let threshold = self.circuit().policy().rules.slow_threshold;
-        threshold.is_some_and(|threshold| elapsed >= threshold)
+    fn pace_at(&self, began: Instant, now: Instant) -> Pace {
+        let elapsed = now.saturating_duration_since(began);
+        match self.circuit().policy().rules.slow_threshold {
+            Some(threshold) if elapsed >= threshold => Pace::Slow,
+            _ => Pace::Fine,
+        }
+    }
+
+    const fn is_slow(&self) -> bool {
+        matches!(self.pace, Pace::Slow)
     }
 
     /// Hears the verdict; called once, before it is dropped.
@@ -79,15 +106,34 @@ impl<P, K> Open<P, K> {
         let Some(ticket) = self.ticket.take() else {
             return;
         };
+        if matches!(verdict.class(), Class::Success) && !self.is_slow() {
+            self.circuit().good(ticket, clock::now);
+        } else {
+            self.settle_otherwise(ticket, verdict);
+        }
+    }
+
+    /// Hears the verdict on an answer's head, which may be the last: what to tie to the answer.
+    #[inline]
+    pub(super) fn judge(&mut self, head: Head) -> BreakerGuard<P, K> {
+        if head.last {
+            self.settle(head.verdict);
+            BreakerGuard::settled()
+        } else {
+            BreakerGuard::open(self.take())
+        }
+    }
+
+    #[cold]
+    fn settle_otherwise(&self, ticket: Ticket, verdict: Verdict) {
         let circuit = self.circuit();
-        let read = circuit.policy().reading.read(verdict);
-        match read {
-            Read::Success if !self.slow => circuit.good(ticket, clock::now),
+        match circuit.policy().reading.read(verdict) {
             Read::Ignored => circuit.ignore(ticket),
-            Read::Success | Read::Failure => {
+            Read::Success if !self.is_slow() => circuit.good(ticket, clock::now),
+            read @ (Read::Success | Read::Failure) => {
                 let bad = Bad {
                     failed: read == Read::Failure,
-                    slow: self.slow,
+                    slow: self.is_slow(),
                 };
                 circuit.bad(ticket, bad, verdict.hint(), clock::now());
             }
@@ -102,7 +148,7 @@ impl<P, K> Open<P, K> {
             self.answered();
             let bad = Bad {
                 failed: true,
-                slow: self.slow,
+                slow: self.is_slow(),
             };
             self.circuit().bad(ticket, bad, None, clock::now());
         } else {

@@ -59,7 +59,8 @@ where
         match self.shared.admit(keyed.as_deref()) {
             Ok(ticket) => {
                 let open = Open::new(self.shared.hold(), keyed, ticket);
-                BreakerFuture::called(self.inner.call(request), open)
+                self.inner
+                    .call_into(request, |inner| BreakerFuture::called(inner, open))
             }
             Err(error) => {
                 self.inner.release();

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     epoch: u64,
-    /// A probe's lease; or one of the two below.
+    /// A probe's lease; or one of those below.
     lease: u64,
 }
 
@@ -15,6 +15,9 @@ const COUNTED: u64 = 0;
 
 /// A call whose result is not looked at.
 const UNSEEN: u64 = u64::MAX;
+
+/// A call whose end has been heard.
+const SETTLED: u64 = u64::MAX - 1;
 
 /// A call that is not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,17 @@ impl Ticket {
             epoch: 0,
             lease: UNSEEN,
         }
+    }
+
+    /// Takes what is to be settled, at most once.
+    #[inline]
+    pub(super) const fn take(&mut self) -> Option<Self> {
+        if self.lease == SETTLED {
+            return None;
+        }
+        let taken = *self;
+        self.lease = SETTLED;
+        Some(taken)
     }
 
     #[inline]
