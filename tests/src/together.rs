@@ -145,6 +145,21 @@ async fn a_breaker_counts_attempts_inside_of_a_retry_and_operations_outside_of_i
     );
 }
 
+/// Row P-C13: what a resend mends is a failure for the inner one only.
+#[tokio::test(start_paused = true)]
+async fn of_two_breakers_of_one_dependency_one_may_see_attempts_and_the_other_operations() {
+    let policy = || BreakerPolicy::builder().failure_rate(1.0);
+    let (outside, inside) = (breaker(policy()), breaker(policy()));
+    let handles = [outside.handle(), inside.handle()];
+    let stack = ServiceBuilder::new().layer(outside);
+    let stack = stack.layer(retry(Budget::unlimited())).layer(inside);
+    let peer = Script::new([Step::error("once"), Step::answer(7)]);
+    assert_eq!(stack.service(peer).oneshot(1).await.unwrap(), 7);
+    let rates = handles.map(|handle| handle.snapshot().rates);
+    let counts = rates.map(|rates| (rates.calls, rates.failures));
+    assert_eq!(counts, [(1, 0), (2, 1)]);
+}
+
 /// Row peer/tower-resilience-14: whoever is refused hears when to come back, where that is known.
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_says_when_to_come_back() {

@@ -160,7 +160,7 @@ async fn what_we_refuse_ourselves_never_counts_against_the_dependency() {
 
 /// Row B8: and the rule that works with little traffic.
 #[tokio::test(start_paused = true)]
-async fn below_the_minimum_rates_are_inert_and_say_so_while_other_rules_work() {
+async fn below_the_minimum_rates_are_inert_and_say_so() {
     let rate = by_window().failure_rate(0.5).minimum_calls(100);
     let rig = Rig::new(rate.clone());
     for _ in 0..50 {
@@ -240,11 +240,12 @@ async fn slow_calls_count_whether_they_fail_or_not_and_from_the_threshold_on() {
 
 /// Rows B10 and B11: one precedence, whichever was said first; no error is a success by default.
 #[test]
-fn ignored_wins_over_recorded_and_recorded_over_counted_in_whatever_order_they_are_set() {
+fn ignored_wins_over_recorded_and_that_over_counted() {
     let busy = Verdict::failure(Kind::Throttled, Resend::Never);
     let reading = Reading::default;
     let (record, ignore, count) = (Reading::record, Reading::ignore, Reading::count);
-    let all: [[fn(Reading, Kind) -> Reading; 3]; 3] = [
+    type Said = [fn(Reading, Kind) -> Reading; 3];
+    let all: [Said; 3] = [
         [record, ignore, count],
         [ignore, count, record],
         [count, record, ignore],

@@ -270,6 +270,17 @@ fn nonsense_is_refused_by_name() {
     for (builder, setting) in cases {
         assert_eq!(of(builder), setting);
     }
+    let huge = new()
+        .consecutive_failures(u32::MAX)
+        .failures_in_window(u64::MAX)
+        .minimum_calls(u64::MAX);
+    assert!(huge.build().is_ok());
+}
+
+/// Row J11.
+#[test]
+fn a_ramp_that_makes_no_sense_is_refused_by_name() {
+    let second = Duration::from_secs(1);
     let ramps = [
         Ramp::linear(0.0, second),
         Ramp::linear(f64::NAN, second),
@@ -288,11 +299,6 @@ fn nonsense_is_refused_by_name() {
         Ramp::curve(0.5, second, 0.0).unwrap_err().setting(),
         "breaker.ramp.exponent"
     );
-    let huge = new()
-        .consecutive_failures(u32::MAX)
-        .failures_in_window(u64::MAX)
-        .minimum_calls(u64::MAX);
-    assert!(huge.build().is_ok());
 }
 
 proptest! {

@@ -209,7 +209,7 @@ async fn without_traffic_nothing_changes_and_no_wait_grows() {
 
 /// Rows B13 and peer 3: at once, and over the whole time; successes do not age out.
 #[tokio::test(start_paused = true)]
-async fn probes_are_bounded_at_once_and_those_that_succeed_count_whenever_they_end() {
+async fn probes_are_bounded_and_count_whenever_they_end() {
     let rig = Rig::new(policy().probes(2).successes_to_close(4));
     rig.opens_and_waits().await;
     for round in 0..4 {
@@ -283,7 +283,7 @@ async fn a_slow_probe_opens_it_again() {
 
 /// Rows T5 and P-C8: readiness of what will not be called is not waited for.
 #[test]
-fn an_open_breaker_rejects_at_once_although_the_inner_service_is_never_ready() {
+fn an_open_breaker_does_not_wait_for_the_inner_service() {
     let layer = BreakerLayer::new(policy().build().unwrap(), Plain::idempotent());
     layer.handle().force_open();
     let mut service = layer.layer(NeverReady::<u32>::new());

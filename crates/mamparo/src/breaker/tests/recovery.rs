@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mamparo_core::{BoxError, Classify, Kind, Plain, Resend, Verdict, clock};
+use mamparo_core::{BoxError, Classify, Kind, Outcome, Plain, Resend, Verdict, clock};
 use mamparo_testkit::service::{Script, Step};
 use tower::{Layer, ServiceExt};
 
@@ -56,7 +56,7 @@ async fn waits_are_spread_by_a_fifth_to_either_side() {
     assert!(waits.len() > 90, "{} distinct", waits.len());
 }
 
-fn asking(hint: Duration) -> impl Classify<u32> + Clone + mamparo_core::Outcome<u32> {
+fn asking(hint: Duration) -> impl Outcome<u32> + Clone {
     let judge = move |outcome: Result<&u32, &BoxError>, verdict: Verdict| match outcome {
         Ok(_) => verdict,
         Err(_) => Verdict::failure(Kind::Throttled, Resend::Never).after(hint),
@@ -83,7 +83,7 @@ async fn a_wait_that_the_server_asks_for_lengthens_its_own_and_never_shortens_it
 
 /// Row A19: offered a thousand calls a second, what passes is what the curve says.
 #[tokio::test(start_paused = true)]
-async fn after_closing_no_more_calls_pass_than_the_curve_allows_and_hardly_fewer() {
+async fn calls_come_back_along_the_curve_and_no_faster() {
     for exponent in [1.0, 2.0] {
         let ramp = Ramp::curve(0.1, 10 * SECOND, exponent).unwrap().floor(1);
         let rig = Rig::new(policy().ramp(ramp).successes_to_close(1));
