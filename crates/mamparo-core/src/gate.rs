@@ -113,25 +113,6 @@ impl<S> Gate<S> {
         self.take_along(request)
     }
 
-    /// Calls as [`Gate::call`] does, and puts the future into another: it is moved less often that way.
-    #[inline]
-    pub fn call_into<Req, F>(
-        &mut self,
-        request: Req,
-        into: impl FnOnce(GateFuture<S, Req>) -> F,
-    ) -> F
-    where
-        S: Service<Req> + Clone,
-    {
-        if mem::take(&mut self.ready) {
-            into(GateFuture::Called {
-                future: self.service.call(request),
-            })
-        } else {
-            into(self.take_along(request))
-        }
-    }
-
     /// The instance that was polled keeps its place in the inner service's queue; the clone stays here.
     #[cold]
     fn take_along<Req>(&mut self, request: Req) -> GateFuture<S, Req>

@@ -15,35 +15,32 @@ use super::guard::{BreakerGuard, Open};
 /// The future of a call that a breaker let through, or refused.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct BreakerFuture<S: Service<Req>, P, K, Req> {
-    // Dropped before the place is given back: nothing of the call runs on once another may have its place.
-    #[pin]
-    inner: GateFuture<S, Req>,
-    place: Place<P, K>,
-}
+pub struct BreakerFuture<S: Service<Req>, P, K, Req>(#[pin] State<S, P, K, Req>);
 
-/// What a call got from the breaker.
-enum Place<P, K> {
-    Taken(Open<P, K>),
-    Refused(BoxError),
-    Over,
+/// In each, what runs is dropped before its place is given back: nothing of a call runs on once another may have that.
+#[pin_project(project = Now)]
+enum State<S: Service<Req>, P, K, Req> {
+    /// The inner service was ready, and has been called.
+    Called(#[pin] S::Future, Open<P, K>),
+    /// The inner service was not ready as the call was let through.
+    Waiting(#[pin] GateFuture<S, Req>, Open<P, K>),
+    /// It was not let through, or that has been said.
+    Refused(Option<BoxError>),
 }
 
 impl<S: Service<Req>, P, K, Req> BreakerFuture<S, P, K, Req> {
     #[inline]
-    pub(super) const fn called(inner: GateFuture<S, Req>, open: Open<P, K>) -> Self {
-        Self {
-            inner,
-            place: Place::Taken(open),
-        }
+    pub(super) const fn called(future: S::Future, open: Open<P, K>) -> Self {
+        Self(State::Called(future, open))
+    }
+
+    pub(super) const fn waiting(future: GateFuture<S, Req>, open: Open<P, K>) -> Self {
+        Self(State::Waiting(future, open))
     }
 
     #[inline]
     pub(super) const fn refused(error: BoxError) -> Self {
-        Self {
-            inner: GateFuture::None,
-            place: Place::Refused(error),
-        }
+        Self(State::Refused(Some(error)))
     }
 }
 
@@ -58,25 +55,35 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let Place::Taken(open) = this.place else {
-            return this.place.refusal();
-        };
-        match ready!(this.inner.poll(cx)) {
-            Ok(answer) => Poll::Ready(Ok(answered(answer, open))),
-            Err(error) => Poll::Ready(Err(failed::<S::Response, _, _>(error.into(), open))),
+        match self.project().0.project() {
+            Now::Called(future, open) => match ready!(future.poll(cx)) {
+                Ok(answer) => Poll::Ready(Ok(answered(answer, open))),
+                Err(error) => Poll::Ready(Err(failed::<S::Response, _, _>(error.into(), open))),
+            },
+            Now::Waiting(future, open) => waited(ready!(future.poll(cx)), open),
+            Now::Refused(error) => match error.take() {
+                Some(error) => Poll::Ready(Err(error)),
+                None => Poll::Pending, // not reached: a future is not polled after its end
+            },
         }
     }
 }
 
-impl<P, K> Place<P, K> {
-    #[cold]
-    fn refusal<T>(&mut self) -> Poll<Result<T, BoxError>> {
-        match std::mem::replace(self, Self::Over) {
-            Self::Refused(error) => Poll::Ready(Err(error)),
-            Self::Taken(_) | Self::Over => Poll::Pending, // not reached: a future is not polled after its end
-        }
-    }
+/// A call ended that had waited for the inner service.
+#[cold]
+fn waited<Res, E, P, K>(
+    outcome: Result<Res, E>,
+    open: &mut Open<P, K>,
+) -> Poll<Result<P::Out<BreakerGuard<P, K>>, BoxError>>
+where
+    E: Into<BoxError>,
+    P: Outcome<Res>,
+    K: Send + Sync + 'static,
+{
+    Poll::Ready(match outcome {
+        Ok(answer) => Ok(answered(answer, open)),
+        Err(error) => Err(failed::<Res, _, _>(error.into(), open)),
+    })
 }
 
 /// Judges an answer, and ties the place to one that is not over yet.
@@ -106,10 +113,10 @@ where
 
 impl<S: Service<Req>, P, K, Req> fmt::Debug for BreakerFuture<S, P, K, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.place {
-            Place::Taken(_) => "BreakerFuture::Taken",
-            Place::Refused(_) => "BreakerFuture::Refused",
-            Place::Over => "BreakerFuture::Over",
+        f.write_str(match &self.0 {
+            State::Called(..) => "BreakerFuture::Called",
+            State::Waiting(..) => "BreakerFuture::Waiting",
+            State::Refused(_) => "BreakerFuture::Refused",
         })
     }
 }

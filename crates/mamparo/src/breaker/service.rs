@@ -59,8 +59,10 @@ where
         match self.shared.admit(keyed.as_deref()) {
             Ok(ticket) => {
                 let open = Open::new(self.shared.hold(), keyed, ticket);
-                self.inner
-                    .call_into(request, |inner| BreakerFuture::called(inner, open))
+                match self.inner.ready() {
+                    Some(service) => BreakerFuture::called(service.call(request), open),
+                    None => BreakerFuture::waiting(self.inner.call(request), open),
+                }
             }
             Err(error) => {
                 self.inner.release();
