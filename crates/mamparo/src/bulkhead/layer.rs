@@ -60,13 +60,20 @@ impl<P> Shared<P> {
         self.report(What::QueueWaited { waited, limit });
     }
 
-    /// Lets an adaptive limit learn from a call whose head is there.
+    /// Tells when a call begins, for an adaptive limit.
+    #[inline]
+    pub(super) fn started(&self) -> Option<Started> {
+        self.adaptive.as_ref().map(|governor| governor.start())
+    }
+
+    /// Lets an adaptive limit learn from a call whose head is there; `left` counts it when it has given its place back.
     #[cold]
-    pub(super) fn measure(&self, since: Started, verdict: Verdict) {
+    pub(super) fn measure(&self, since: Started, verdict: Verdict, left: usize) {
         let Some(governor) = &self.adaptive else {
             return;
         };
-        let changed = governor.learn(&self.places, since, clock::now(), verdict);
+        let in_flight = self.places.occupancy().in_flight() + left;
+        let changed = governor.learn(&self.places, since, clock::now(), verdict, in_flight);
         if let Some((from, to)) = changed {
             self.places.serve();
             self.report(What::LimitChanged { from, to });

@@ -111,13 +111,10 @@ impl Partitions {
     pub(super) fn seat(&self, tenant: Option<Tenant>) -> Seat {
         let named = &self.settings.named;
         let group = tenant.and_then(|tenant| named.iter().position(|(name, _)| *name == tenant));
-        Seat {
-            group: group.unwrap_or(named.len()) as u16,
-            slot: match tenant {
-                Some(tenant) => tenant.slot() as u16,
-                None => NOBODY,
-            },
-        }
+        Seat::new(
+            group.unwrap_or(named.len()),
+            tenant.map_or(NOBODY, Tenant::slot),
+        )
     }
 
     fn shares(&self) -> impl Iterator<Item = Share> {
@@ -187,13 +184,26 @@ impl PartitionsBuilder {
 
 /// Where a call's places are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seat {
-    group: u16,
-    slot: u16,
+pub(super) struct Seat(u32);
+
+impl Seat {
+    const SLOT_BITS: u32 = 16;
+
+    const fn new(group: usize, slot: usize) -> Self {
+        Self((group << Self::SLOT_BITS | slot) as u32)
+    }
+
+    const fn group(self) -> usize {
+        (self.0 >> Self::SLOT_BITS) as usize
+    }
+
+    const fn slot(self) -> usize {
+        (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
+    }
 }
 
 /// The slot of calls on nobody's behalf, after those of tenants.
-const NOBODY: u16 = mamparo_core::budget::TENANT_SLOTS as u16;
+const NOBODY: usize = mamparo_core::budget::TENANT_SLOTS;
 
 /// Who uses how much of one capacity: the places, or the queue.
 #[derive(Debug)]
@@ -208,13 +218,13 @@ impl Ledger {
         Self {
             total: 0,
             groups: vec![0; partitions.shares().count()].into(),
-            slots: vec![0; usize::from(NOBODY) + 1].into(),
+            slots: vec![0; NOBODY + 1].into(),
         }
     }
 
     /// Tells whether one more may be counted there: within its burst, and outside of what is kept free for others.
     pub(super) fn fits(&self, partitions: &Partitions, capacity: usize, seat: Seat) -> bool {
-        let group = usize::from(seat.group);
+        let group = seat.group();
         let each = partitions.settings.others.burst_of(capacity);
         let is_other = group + 1 == self.groups.len();
         if self.total >= capacity || is_other && self.of_slot(seat) >= each {
@@ -236,19 +246,19 @@ impl Ledger {
 
     pub(super) fn enter(&mut self, seat: Seat) {
         self.total += 1;
-        self.groups[usize::from(seat.group)] += 1;
-        self.slots[usize::from(seat.slot)] += 1;
+        self.groups[seat.group()] += 1;
+        self.slots[seat.slot()] += 1;
     }
 
     pub(super) fn leave(&mut self, seat: Seat) {
         self.total -= 1;
-        self.groups[usize::from(seat.group)] -= 1;
-        self.slots[usize::from(seat.slot)] -= 1;
+        self.groups[seat.group()] -= 1;
+        self.slots[seat.slot()] -= 1;
     }
 
     /// Counts the tenant's own: a named one's group, another one's slot.
     pub(super) fn used_by(&self, seat: Seat) -> usize {
-        let group = usize::from(seat.group);
+        let group = seat.group();
         if group + 1 == self.groups.len() {
             self.of_slot(seat)
         } else {
@@ -257,7 +267,7 @@ impl Ledger {
     }
 
     fn of_slot(&self, seat: Seat) -> usize {
-        self.slots[usize::from(seat.slot)] as usize
+        self.slots[seat.slot()] as usize
     }
 }
 

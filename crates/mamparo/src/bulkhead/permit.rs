@@ -14,16 +14,11 @@ use super::partition::Seat;
 /// A call's place in a bulkhead, kept while its answer is not over; given back once.
 pub struct Permit<P>(Option<Place<P>>);
 
-/// A place, and the time of the call that runs in it.
+/// A place, given back on drop.
 pub(super) struct Place<P> {
+    shared: Held<Shared<P>>,
     /// Since when its call runs, until its head is there; only an adaptive limit asks.
     since: Option<Started>,
-    taken: Taken<P>,
-}
-
-/// A place, given back on drop.
-struct Taken<P> {
-    shared: Held<Shared<P>>,
     seat: Seat,
 }
 
@@ -31,18 +26,16 @@ impl<P> Place<P> {
     /// Guards a place that was just taken.
     #[inline]
     pub(super) fn new(shared: Held<Shared<P>>, seat: Seat) -> Self {
-        let taken = Taken { shared, seat };
-        let governor = taken.shared.adaptive.as_ref();
         Self {
-            since: governor.map(|governor| governor.start()),
-            taken,
+            since: shared.started(),
+            shared,
+            seat,
         }
     }
 
     /// Says that its call begins now.
     pub(super) fn start(&mut self) {
-        let governor = self.taken.shared.adaptive.as_ref();
-        self.since = governor.map(|governor| governor.start());
+        self.since = self.shared.started();
     }
 
     /// Judges a head, and keeps the place as long as the answer is not over.
@@ -51,13 +44,13 @@ impl<P> Place<P> {
     where
         P: Outcome<Res>,
     {
-        let head = self.taken.shared.protocol.head(Ok(&answer));
+        let head = self.shared.protocol.head(Ok(&answer));
         self.measure(head.verdict);
-        if head.last || self.taken.shared.policy.hold() == Hold::UntilHead {
+        if head.last || self.shared.policy.hold() == Hold::UntilHead {
             let head = Head::last(head.verdict);
-            return self.taken.shared.protocol.tie(answer, head, Permit(None));
+            return self.shared.protocol.tie(answer, head, Permit(None));
         }
-        let shared = self.taken.shared.clone();
+        let shared = self.shared.clone();
         shared.protocol.tie(answer, head, Permit(Some(self)))
     }
 
@@ -67,7 +60,7 @@ impl<P> Place<P> {
         P: Classify<Res>,
     {
         if self.since.is_some() {
-            let head = self.taken.shared.protocol.head(Err(&error));
+            let head = self.shared.protocol.head(Err(&error));
             self.measure(head.verdict);
         }
         error
@@ -76,15 +69,16 @@ impl<P> Place<P> {
     #[inline]
     fn measure(&mut self, verdict: Verdict) {
         if let Some(since) = self.since.take() {
-            self.taken.shared.measure(since, verdict);
+            self.shared.measure(since, verdict, 0);
         }
     }
 
     /// A call that was cut is the dependency's failure; one that its caller gave up says nothing.
     #[cold]
-    fn dropped_at_work(&mut self) {
+    fn dropped_at_work(&self, since: Started) {
         if CallContext::is_cutting() {
-            self.measure(Verdict::failure(Kind::Timeout, Resend::Never));
+            let timeout = Verdict::failure(Kind::Timeout, Resend::Never);
+            self.shared.measure(since, timeout, 1);
         }
     }
 }
@@ -92,16 +86,11 @@ impl<P> Place<P> {
 impl<P> Drop for Place<P> {
     #[inline]
     fn drop(&mut self) {
-        if self.since.is_some() {
-            self.dropped_at_work();
-        }
-    }
-}
-
-impl<P> Drop for Taken<P> {
-    #[inline]
-    fn drop(&mut self) {
+        // First, since an algorithm or an observer may panic.
         self.shared.places.leave(self.seat);
+        if let Some(since) = self.since {
+            self.dropped_at_work(since);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use tower_service::Service;
 use super::BulkheadFuture;
 use super::error::full;
 use super::layer::Shared;
-use super::partition::{ByContext, Partitions, Seat, TenantOf};
+use super::partition::{ByContext, Seat, TenantOf};
 use super::permit::{Permit, Place, Ticket};
 use super::places::Entry;
 use super::wait::Wait;
@@ -21,6 +21,8 @@ pub struct Bulkhead<S, P, T = ByContext> {
     inner: Gate<S>,
     shared: Spread<Shared<P>>,
     tenants: T,
+    /// Whether a call asks for more than a place: who it is for, or whether it has one already.
+    asks_more: bool,
     /// Under back-pressure; it is not cloned.
     ahead: Ahead<P>,
 }
@@ -33,9 +35,11 @@ enum Ahead<P> {
 }
 
 impl<S, P: Clone, T> Bulkhead<S, P, T> {
-    pub(super) const fn new(inner: S, shared: Spread<Shared<P>>, tenants: T) -> Self {
+    pub(super) fn new(inner: S, shared: Spread<Shared<P>>, tenants: T) -> Self {
+        let policy = &shared.policy;
         Self {
             inner: Gate::new(inner),
+            asks_more: policy.is_back_pressure() || policy.partitions().is_some(),
             shared,
             tenants,
             ahead: Ahead::Nothing,
@@ -80,11 +84,14 @@ impl<S, P: Clone, T> Bulkhead<S, P, T> {
     }
 
     #[cold]
-    fn seat<Req>(&self, partitions: &Partitions, request: &Req) -> Seat
+    fn seat<Req>(&self, request: &Req) -> Seat
     where
         T: TenantOf<Req>,
     {
-        partitions.seat(self.tenants.tenant(request))
+        let partitions = self.shared.policy.partitions();
+        partitions.map_or_else(Seat::default, |partitions| {
+            partitions.seat(self.tenants.tenant(request))
+        })
     }
 
     /// A call that found no place: it waits for one, or is refused.
@@ -116,7 +123,7 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        if self.shared.policy.is_back_pressure() {
+        if self.asks_more && self.shared.policy.is_back_pressure() {
             ready!(self.poll_place(cx))?;
             let ready = ready!(self.inner.poll_inner(cx));
             return Poll::Ready(ready.map_err(|error| {
@@ -132,15 +139,13 @@ where
 
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
-        if !matches!(self.ahead, Ahead::Nothing)
-            && let Some(place) = self.taken_ahead()
-        {
-            return BulkheadFuture::entered(place, self.inner.call(request));
+        let mut seat = Seat::default();
+        if self.asks_more {
+            if let Some(place) = self.taken_ahead() {
+                return BulkheadFuture::entered(place, self.inner.call(request));
+            }
+            seat = self.seat(&request);
         }
-        let seat = match self.shared.places.partitions() {
-            Some(partitions) => self.seat(partitions, &request),
-            None => Seat::default(),
-        };
         let entry = self.shared.places.enter(seat);
         if entry != Entry::Entered {
             return self.wait(entry, seat, request);
@@ -160,6 +165,7 @@ impl<S: Clone, P: Clone, T: Clone> Clone for Bulkhead<S, P, T> {
             inner: self.inner.clone(),
             shared: self.shared.clone(),
             tenants: self.tenants.clone(),
+            asks_more: self.asks_more,
             ahead: Ahead::Nothing,
         }
     }

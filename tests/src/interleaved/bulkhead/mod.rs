@@ -198,9 +198,6 @@ fn updates_from_several_threads_are_those_of_one() {
     const EACH: usize = 20;
     try_out(|| {
         let hold = Hold::new(20, 0);
-        for _ in 0..20 {
-            assert_eq!(hold.places.enter(Seat::default()), Entry::Entered);
-        }
         let algorithm = Asked::default();
         let asked = Arc::clone(&algorithm.1);
         let settings = AdaptiveLimit::builder(algorithm).window(Duration::from_nanos(1));
@@ -211,7 +208,7 @@ fn updates_from_several_threads_are_those_of_one() {
                 for _ in 0..EACH {
                     let since = governor.start();
                     let now = clock::now() + Duration::from_millis(1);
-                    governor.learn(&hold.places, since, now, Verdict::SUCCESS);
+                    governor.learn(&hold.places, since, now, Verdict::SUCCESS, 20);
                 }
             })
         };

@@ -45,7 +45,7 @@ impl Governor {
         now.saturating_duration_since(self.made).as_nanos() as u64
     }
 
-    /// Learns from a call that began at `since` and whose head is there `now`; returns the limit before and after it
+    /// Learns from a call that began at `since` and whose head is there `now`, with how many in flight; returns the limit before and after it
     /// moved.
     ///
     /// Under one lock, so that the limit is what the same calls one after the other would have made it.
@@ -55,13 +55,13 @@ impl Governor {
         since: Started,
         now: Instant,
         verdict: Verdict,
+        in_flight: usize,
     ) -> Option<(usize, usize)> {
         let latency = (self.age(now) + 1).saturating_sub(since.0.get());
         let sample = Sample::of(Duration::from_nanos(latency), verdict)?;
         let mut meter = self.meter();
-        let occupancy = places.occupancy();
-        let limit = meter.learn(&self.settings, now, sample, occupancy.in_flight())?;
-        let before = occupancy.limit();
+        let limit = meter.learn(&self.settings, now, sample, in_flight)?;
+        let before = places.occupancy().limit();
         if limit == before {
             return None;
         }
