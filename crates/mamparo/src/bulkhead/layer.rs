@@ -66,13 +66,13 @@ impl<P> Shared<P> {
         self.adaptive.as_ref().map(|governor| governor.start())
     }
 
-    /// Lets an adaptive limit learn from a call whose head is there; `left` counts it when it has given its place back.
+    /// Lets an adaptive limit learn from a call; `besides` are in flight besides those that are counted.
     #[cold]
-    pub(super) fn measure(&self, since: Started, verdict: Verdict, left: usize) {
+    pub(super) fn measure(&self, since: Started, verdict: Verdict, besides: usize) {
         let Some(governor) = &self.adaptive else {
             return;
         };
-        let in_flight = self.places.occupancy().in_flight() + left;
+        let in_flight = self.places.occupancy().in_flight() + besides;
         let changed = governor.learn(&self.places, since, clock::now(), verdict, in_flight);
         if let Some((from, to)) = changed {
             self.places.serve();

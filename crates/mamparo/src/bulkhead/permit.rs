@@ -78,6 +78,7 @@ impl<P> Place<P> {
     fn dropped_at_work(&self, since: Started) {
         if CallContext::is_cutting() {
             let timeout = Verdict::failure(Kind::Timeout, Resend::Never);
+            // It has left by now.
             self.shared.measure(since, timeout, 1);
         }
     }

@@ -10,7 +10,7 @@ mod state;
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mamparo_core::{Tenant, Verdict, clock};
@@ -128,6 +128,34 @@ fn a_waiter_that_goes_away_as_it_is_served_passes_the_place_on() {
         let waits = on(&hold, |hold| assert!(hold.call()));
         in_threads([leaves, gives_up, waits]);
         hold.assert_empty();
+    });
+}
+
+/// Row E4.
+#[test]
+fn nobody_overtakes_who_waits_already() {
+    try_out(|| {
+        let hold = Hold::new(1, 2);
+        let seat = Seat::default();
+        assert_eq!(hold.places.enter(seat), Entry::Entered);
+        let Entry::Queued(first) = hold.places.enter(seat) else {
+            panic!("the place is taken")
+        };
+        let leaves = on(&hold, |hold| hold.places.leave(Seat::default()));
+        let comes_later = on(&hold, move |hold| {
+            let cx = Context::from_waker(Waker::noop());
+            match hold.places.enter(Seat::default()) {
+                Entry::Entered => panic!("before those who wait"),
+                Entry::Queued(second) => {
+                    let served = hold.places.poll(second, &cx);
+                    assert!(!served || hold.places.poll(first, &cx), "out of order");
+                }
+                Entry::Full => panic!("there is a line"),
+            }
+        });
+        in_threads([leaves, comes_later]);
+        let left = hold.places.occupancy();
+        assert_eq!((left.in_flight(), left.queued()), (1, 1));
     });
 }
 

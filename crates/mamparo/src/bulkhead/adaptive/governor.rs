@@ -45,8 +45,9 @@ impl Governor {
         now.saturating_duration_since(self.made).as_nanos() as u64
     }
 
-    /// Learns from a call that began at `since` and whose head is there `now`, with how many in flight; returns the limit before and after it
-    /// moved.
+    /// Learns from a call that began at `since`, and whose head is there `now` with so many in flight.
+    ///
+    /// Returns the limit before and after it moved.
     ///
     /// Under one lock, so that the limit is what the same calls one after the other would have made it.
     pub(in super::super) fn learn(
