@@ -60,7 +60,7 @@ where
                 Ok(answer) => Poll::Ready(Ok(answered(answer, open))),
                 Err(error) => Poll::Ready(Err(failed::<S::Response, _, _>(error.into(), open))),
             },
-            Now::Waiting(future, open) => waited(ready!(future.poll(cx)), open),
+            Now::Waiting(future, open) => Poll::Ready(waited(ready!(future.poll(cx)), open)),
             Now::Refused(error) => match error.take() {
                 Some(error) => Poll::Ready(Err(error)),
                 None => Poll::Pending, // not reached: a future is not polled after its end
@@ -74,16 +74,16 @@ where
 fn waited<Res, E, P, K>(
     outcome: Result<Res, E>,
     open: &mut Open<P, K>,
-) -> Poll<Result<P::Out<BreakerGuard<P, K>>, BoxError>>
+) -> Result<P::Out<BreakerGuard<P, K>>, BoxError>
 where
     E: Into<BoxError>,
     P: Outcome<Res>,
     K: Send + Sync + 'static,
 {
-    Poll::Ready(match outcome {
+    match outcome {
         Ok(answer) => Ok(answered(answer, open)),
         Err(error) => Err(failed::<Res, _, _>(error.into(), open)),
-    })
+    }
 }
 
 /// Judges an answer, and ties the place to one that is not over yet.
