@@ -4,3 +4,4 @@ mod attempts;
 mod bodies;
 mod budgets;
 mod cast;
+mod company;
