@@ -184,6 +184,15 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_is_counted_anew_forgets_what_was_there() {
+        let now = clock::now();
+        let latency = latency(now);
+        (0..11).for_each(|_| latency.record(200 * MS, now));
+        (0..10).for_each(|_| latency.record(50 * MS, now + 4500 * MS));
+        assert!(latency.delay(now + 4500 * MS).unwrap() < 60 * MS);
+    }
+
     /// Row P-D3.
     #[test]
     fn a_percentile_is_never_below_a_millisecond() {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use mamparo_core::{
-    BoxError, Cause, Kind, NotResent, Plain, Reason, Rejection, Resend, TransportError, clock,
+    BoxError, CallContext, Cause, Kind, NotResent, Plain, Reason, Rejection, Resend,
+    TransportError, clock,
 };
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Door, Script, Step, Strict};
-use tower::{Layer, Service, ServiceExt};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use super::cast::*;
 use crate::hedge::{Ending, HedgeLayer, Nested, RetryError};
@@ -122,6 +123,64 @@ async fn the_original_that_wins_drops_the_hedge_in_the_same_poll() {
     tokio::time::advance(50 * MS).await;
     assert!(call.as_mut().poll(&mut cx).is_ready());
     assert_eq!(peer.running(), 0);
+}
+
+/// The same the other way round: the hedge wins, and the original is gone when that is heard of.
+#[tokio::test(start_paused = true)]
+async fn the_hedge_that_wins_drops_the_original_in_the_same_poll() {
+    let peer = peer([Step::hang(), after(50, 200)]);
+    let mut service = hedge().layer(peer.clone());
+    let mut call = pin!(service.ready().await.unwrap().call(get()));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    tokio::time::advance(101 * MS).await;
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    tokio::time::advance(51 * MS).await;
+    assert!(call.as_mut().poll(&mut cx).is_ready());
+    assert_eq!((peer.started(), peer.running()), (2, 0));
+}
+
+/// A second internal error is no accident.
+#[tokio::test(start_paused = true)]
+async fn an_internal_error_brings_the_next_attempt_forward_once() {
+    let peer = peer([after(0, 500), after(0, 500), after(0, 200)]);
+    let answer = send_up_to(3, &peer).await.unwrap();
+    assert_eq!((peer.started(), answer.status().as_u16()), (2, 500));
+    let ending = Ending::of(&answer).unwrap();
+    assert_eq!(ending.not_resent(), Some(NotResent::OnceOnly));
+}
+
+/// Proof that the last of two sends was not processed says nothing of the first.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_sent_twice_proves_nothing_by_its_last_send() {
+    for (sends, in_doubt) in [(1, false), (2, true)] {
+        let inside = service_fn(move |_: Wire| {
+            for _ in 0..sends {
+                CallContext::count_send("catalog".into());
+            }
+            let refused = TransportError::new(Kind::Connect, Resend::Always, "refused");
+            std::future::ready(Err::<Answer, _>(refused))
+        });
+        let call = hedge().layer(inside).oneshot(request(Method::POST));
+        let error = call.await.unwrap_err();
+        let ending = RetryError::of(&*error).unwrap().ending();
+        assert_eq!(ending.is_indeterminate(), in_doubt, "{sends} sends");
+    }
+}
+
+/// A write that was doubled on request, and failed in one place: the other may have taken effect.
+#[tokio::test(start_paused = true)]
+async fn a_doubled_write_that_fails_is_in_doubt_while_the_other_runs() {
+    let policy = policy().idempotent_only(false).build().unwrap();
+    let peer = peer([Step::hang(), after(10, 400)]);
+    let layer = HedgeLayer::http(policy);
+    let answer = layer
+        .layer(peer)
+        .oneshot(request(Method::POST))
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    assert!(Ending::of(&answer).unwrap().is_indeterminate());
 }
 
 /// Row G5: the winner's stream has nothing to do with the losers.

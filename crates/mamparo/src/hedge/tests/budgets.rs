@@ -80,6 +80,26 @@ async fn a_hedge_that_was_not_sent_costs_nothing() {
     assert!(budget.withdraw(clock::now(), None, 0).is_ok());
 }
 
+/// Inside of a retry, the operation has been paid in there.
+#[tokio::test(start_paused = true)]
+async fn an_operation_pays_into_a_budget_once() {
+    let budget = Budget::builder()
+        .ratio(0.1)
+        .min_per_second(0)
+        .build()
+        .unwrap();
+    let retry = RetryPolicy::builder()
+        .budget(budget.clone())
+        .build()
+        .unwrap();
+    let retry = RetryLayer::new(retry, Plain::idempotent());
+    let stack = (retry, plain(policy().budget(budget.clone())));
+    for _ in 0..10 {
+        stack.layer(taking(MS)).oneshot(1).await.unwrap();
+    }
+    assert_eq!(budget.allowed(clock::now()), 1);
+}
+
 fn percentile() -> HedgeBuilder {
     let builder = HedgePolicy::builder().percentile(0.9).delay(300 * MS);
     builder

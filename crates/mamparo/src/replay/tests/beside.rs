@@ -134,6 +134,50 @@ fn a_body_that_outgrows_the_bound_is_left_to_the_oldest_reader() {
     }
 }
 
+/// The one that is oldest now reads on.
+#[test]
+fn a_reader_that_is_dropped_leaves_its_privilege_to_the_next() {
+    let frames = Frames::new().data("1234").data("5678").data("9");
+    let (first, mut held) = split(ScriptedBody::new(frames).without_hints());
+    let mut second = beside(&mut held).unwrap();
+    drop(first);
+    assert_eq!(rest(&mut second), [data("1234"), data("5678"), data("9")]);
+}
+
+/// A source that is ready without a word, as one that was woken by somebody else.
+#[derive(Debug)]
+struct Silent(Vec<&'static str>, bool);
+
+impl Body for Silent {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.1 = !self.1;
+        if self.1 {
+            return Poll::Pending;
+        }
+        let next = self.0.pop();
+        Poll::Ready(next.map(|data| Ok(Frame::data(Bytes::from(data)))))
+    }
+}
+
+#[test]
+fn a_frame_that_one_reader_finds_wakes_those_that_wait_for_it() {
+    let (mut first, mut held) = split(Silent(vec!["a"], false));
+    let mut second = beside(&mut held).unwrap();
+    let woken = Arc::<Woken>::default();
+    assert_eq!(
+        poll_with(&mut first, &Arc::clone(&woken).into()),
+        Said::Pending
+    );
+    assert_eq!(poll(&mut second), data("a"));
+    assert_eq!(woken.times(), 1);
+}
+
 #[test]
 fn a_source_that_breaks_fails_every_reader() {
     let frames = Frames::new().data("half").error("the file is gone");
