@@ -10,20 +10,21 @@ use mamparo_core::budget::{Deposit, Withdrawal};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::shard::Held;
 use mamparo_core::{
-    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, Rejection, ResponseHead,
+    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, ResponseHead,
     Scope, Verdict, What,
 };
 use pin_project::pin_project;
 use tokio::time::Sleep;
 use tower_service::Service;
 
-use super::error::{not_sent, too_late};
+use super::error::too_late;
 use super::layer::Made;
 use super::resending::Resending;
-use super::state::{Allowance, Failed, Wait, decide, indeterminate, proven};
+use super::state::{Allowance, Failed, Wait, decide};
 use super::{Answer, Ending, RetryError};
 use crate::bound::reject;
 use crate::replay::{Replay, Safety};
+use crate::resend::{indeterminate, is_about, is_refusal, not_sent, proven};
 
 /// The future of one operation, with all its attempts and waits.
 #[pin_project]
@@ -175,7 +176,10 @@ impl<S: Clone, P, H> Operation<S, P, H> {
         let mut verdict = self.made.shared.protocol.head(outcome.as_ref()).verdict;
         if let Err(error) = outcome {
             let sends = self.scope.sends().saturating_sub(self.sends_before);
-            verdict = proven(verdict, sends <= 1 && self.is_ours(error));
+            verdict = proven(
+                verdict,
+                sends <= 1 && is_about(error, self.scope.dependency()),
+            );
         }
         self.report(What::AttemptEnded { verdict });
         verdict
@@ -357,7 +361,9 @@ impl<S: Clone, P, H> Operation<S, P, H> {
                 self.made.shared.protocol.mark(&mut answer, ending);
                 Ok(answer)
             }
-            Err(error) if verdict == Verdict::IGNORED && self.is_refusal(&error) => {
+            Err(error)
+                if verdict == Verdict::IGNORED && is_refusal(&error, self.scope.dependency()) =>
+            {
                 let resending = self.resending.as_deref_mut();
                 if let Some(in_flight) = resending.and_then(|it| it.in_flight.take()) {
                     in_flight.not_sent();
@@ -381,19 +387,6 @@ impl<S: Clone, P, H> Operation<S, P, H> {
 
     fn last_response(&mut self) -> Option<Box<ResponseHead>> {
         self.resending.as_deref_mut()?.last_response.take()
-    }
-
-    /// Tells whether something on our side refused to send to our dependency.
-    fn is_refusal(&self, error: &BoxError) -> bool {
-        Rejection::of(&**error).is_some_and(|rejection| !rejection.sent()) && self.is_ours(error)
-    }
-
-    /// Tells whether an error is about our dependency, as far as it says.
-    fn is_ours(&self, error: &BoxError) -> bool {
-        let failed = RetryError::of(&**error).map(RetryError::dependency);
-        let rejected = || Rejection::of(&**error).map(Rejection::dependency);
-        let about = failed.or_else(rejected).unwrap_or_default();
-        about.may_be(self.scope.dependency())
     }
 
     #[inline]

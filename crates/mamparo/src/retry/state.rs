@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use mamparo_core::{Kind, Nested, NotResent, Resend, Verdict};
+use mamparo_core::{Nested, NotResent, Resend, Verdict};
 
 use super::config::RetryPolicy;
 use crate::replay::Safety;
+use crate::resend::once;
 
 /// A wait that the server asked for is lengthened by up to this share of it, so that clients come back spread.
 const HINT_JITTER: f64 = 0.1;
@@ -87,12 +88,6 @@ pub(super) fn decide(
     Ok(wait)
 }
 
-/// The bit of a failure that allows one resend; none for all others.
-fn once(verdict: Verdict) -> u16 {
-    let kind = verdict.kind().filter(|_| verdict.is_once());
-    kind.map_or(0, |kind| 1 << kind as u16)
-}
-
 fn permitted(
     policy: &RetryPolicy,
     allowance: Allowance,
@@ -158,27 +153,9 @@ fn wait(
     }
 }
 
-/// Takes proof that something was never processed for none where it is not about `all` that the attempt did: what stands
-/// between the retry and the transport may send more than once, or call another dependency after ours.
-pub(super) fn proven(verdict: Verdict, all: bool) -> Verdict {
-    if verdict.resend() == Resend::Always && !all {
-        return Verdict::failure(Kind::Other, Resend::IfIdempotent);
-    }
-    verdict
-}
-
-/// Tells whether a request that failed for good may have taken effect, and was not safe to send again.
-pub(super) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
-    let processed_perhaps = matches!(
-        verdict.kind(),
-        Some(Kind::Reset | Kind::Timeout | Kind::Unavailable | Kind::Server | Kind::Other)
-    );
-    let never_processed = matches!(verdict.resend(), Resend::Always | Resend::UnlessEarlyData);
-    processed_perhaps && !never_processed && !safety.is_idempotent()
-}
-
 #[cfg(test)]
 mod tests {
+    use mamparo_core::Kind;
     use proptest::prelude::*;
 
     use super::*;
