@@ -10,8 +10,8 @@ use mamparo_core::budget::{Deposit, Withdrawal};
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::shard::Held;
 use mamparo_core::{
-    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, ResponseHead,
-    Scope, Verdict, What,
+    BoxError, CallContext, Cause, Class, Classify, Event, Kind, NotResent, ResponseHead, Scope,
+    Verdict, What,
 };
 use pin_project::pin_project;
 use tokio::time::Sleep;
