@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -18,57 +17,53 @@ use super::wait::Wait;
 /// The future of a call through a bulkhead.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct BulkheadFuture<S: Service<Req>, P, Req> {
-    #[pin]
-    inner: GateFuture<S, Req>,
-    // After the inner future: what that holds is given back before the place is.
-    place: Option<Place<P>>,
-    /// While there is no place.
-    outside: Outside<P>,
+pub struct BulkheadFuture<S: Service<Req>, P, Req>(#[pin] State<S, P, Req>);
+
+/// In each, the inner future is dropped before the place: what it holds is given back first.
+#[pin_project(project = Now)]
+enum State<S: Service<Req>, P, Req> {
+    /// There was a place, and the inner service was ready: it has been called.
+    Called(#[pin] S::Future, Option<Place<P>>),
+    /// There was a place, and the inner service was not ready.
+    Entered(#[pin] GateFuture<S, Req>, Option<Place<P>>),
+    /// It waits for a place, and for nothing further in. Boxed, because it is large and rare.
+    Queued(Option<Boxed<S, P, Req>>),
+    /// It is refused, or that has been said.
+    Refused(Option<BoxError>),
 }
 
-enum Outside<P> {
-    /// It waits for a place, and for nothing further in. Boxed, because it is large and rare.
-    Queued(Pin<Box<Wait<P>>>),
-    /// It is refused.
-    Refused(BoxError),
-    /// It is inside, or over.
-    No,
+type Boxed<S, P, Req> = Pin<Box<Queued<S, P, Req>>>;
+
+/// A call that begins when it has its place.
+#[pin_project]
+struct Queued<S: Service<Req>, P, Req> {
+    #[pin]
+    inner: GateFuture<S, Req>,
+    #[pin]
+    wait: Wait<P>,
+    place: Option<Place<P>>,
 }
 
 impl<S: Service<Req>, P, Req> BulkheadFuture<S, P, Req> {
     #[inline]
-    pub(super) const fn entered(place: Place<P>, inner: GateFuture<S, Req>) -> Self {
-        Self {
-            inner,
-            place: Some(place),
-            outside: Outside::No,
-        }
+    pub(super) const fn called(future: S::Future, place: Place<P>) -> Self {
+        Self(State::Called(future, Some(place)))
     }
 
-    #[inline]
-    pub(super) const fn called(place: Place<P>, future: S::Future) -> Self {
-        Self {
-            inner: GateFuture::Called { future },
-            place: Some(place),
-            outside: Outside::No,
-        }
+    pub(super) const fn entered(inner: GateFuture<S, Req>, place: Place<P>) -> Self {
+        Self(State::Entered(inner, Some(place)))
     }
 
-    pub(super) fn queued(wait: Wait<P>, inner: GateFuture<S, Req>) -> Self {
-        Self {
+    pub(super) fn queued(inner: GateFuture<S, Req>, wait: Wait<P>) -> Self {
+        Self(State::Queued(Some(Box::pin(Queued {
             inner,
+            wait,
             place: None,
-            outside: Outside::Queued(Box::pin(wait)),
-        }
+        }))))
     }
 
     pub(super) const fn refused(error: BoxError) -> Self {
-        Self {
-            inner: GateFuture::None,
-            place: None,
-            outside: Outside::Refused(error),
-        }
+        Self(State::Refused(Some(error)))
     }
 }
 
@@ -82,45 +77,85 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if this.place.is_none() {
-            let entered = ready!(this.outside.poll_place(cx));
-            *this.place = Some(entered.inspect_err(|_| this.inner.set(GateFuture::None))?);
+        match self.project().0.project() {
+            Now::Called(future, place) => ended(ready!(future.poll(cx)), place),
+            Now::Entered(inner, place) => late(ready!(inner.poll(cx)), place),
+            Now::Queued(queued) => poll_queued(queued, cx),
+            Now::Refused(error) => match error.take() {
+                Some(error) => Poll::Ready(Err(error)),
+                None => Poll::Pending, // not reached: a future is not polled after its end
+            },
         }
-        let result = ready!(this.inner.as_mut().poll(cx));
-        let Some(place) = this.place.take() else {
-            return Poll::Pending; // not reached: there is one since the first line
-        };
-        Poll::Ready(match result {
-            Ok(answer) => Ok(place.answered(answer)),
-            Err(error) => Err(place.failed::<S::Response>(error.into())),
-        })
     }
 }
 
-impl<P> Outside<P> {
-    /// Waits for the place of a call that has none yet.
-    #[cold]
-    fn poll_place(&mut self, cx: &mut Context<'_>) -> Poll<Result<Place<P>, BoxError>> {
-        let place = match self {
-            Self::Queued(wait) => ready!(wait.as_mut().poll(cx)),
-            Self::Refused(_) | Self::No => match mem::replace(self, Self::No) {
-                Self::Refused(error) => Err(error),
-                _ => return Poll::Pending,
-            },
-        };
-        *self = Self::No;
-        Poll::Ready(place)
+/// A call ended; the place is kept as long as its answer is not over.
+///
+/// Always inline: the answer is moved once less that way.
+#[inline(always)]
+fn ended<Res, E, P>(
+    result: Result<Res, E>,
+    place: &mut Option<Place<P>>,
+) -> Poll<Result<P::Out<Permit<P>>, BoxError>>
+where
+    E: Into<BoxError>,
+    P: Outcome<Res>,
+{
+    let Some(place) = place.take() else {
+        return Poll::Pending; // not reached: a future is not polled after its end
+    };
+    Poll::Ready(match result {
+        Ok(answer) => Ok(place.answered(answer)),
+        Err(error) => Err(place.failed::<Res>(error.into())),
+    })
+}
+
+/// A call ended that had to wait.
+#[cold]
+fn late<Res, E, P>(
+    result: Result<Res, E>,
+    place: &mut Option<Place<P>>,
+) -> Poll<Result<P::Out<Permit<P>>, BoxError>>
+where
+    E: Into<BoxError>,
+    P: Outcome<Res>,
+{
+    ended(result, place)
+}
+
+#[cold]
+fn poll_queued<S, P, Req>(
+    queued: &mut Option<Boxed<S, P, Req>>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<P::Out<Permit<P>>, BoxError>>
+where
+    S: Service<Req>,
+    S::Error: Into<BoxError>,
+    P: Outcome<S::Response>,
+{
+    let Some(call) = queued else {
+        return Poll::Pending; // not reached: a future is not polled after its end
+    };
+    let now = call.as_mut().project();
+    if now.place.is_none() {
+        match ready!(now.wait.poll(cx)) {
+            Ok(place) => *now.place = Some(place),
+            Err(error) => {
+                *queued = None;
+                return Poll::Ready(Err(error));
+            }
+        }
     }
+    ended(ready!(now.inner.poll(cx)), now.place)
 }
 
 impl<S: Service<Req>, P, Req> fmt::Debug for BulkheadFuture<S, P, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.outside {
-            Outside::Queued(_) => "BulkheadFuture::Queued",
-            Outside::Refused(_) => "BulkheadFuture::Refused",
-            Outside::No if self.place.is_some() => "BulkheadFuture::Entered",
-            Outside::No => "BulkheadFuture::Over",
+        f.write_str(match &self.0 {
+            State::Called(..) => "BulkheadFuture::Called",
+            State::Entered(..) => "BulkheadFuture::Entered",
+            State::Queued(_) => "BulkheadFuture::Queued",
+            State::Refused(_) => "BulkheadFuture::Refused",
         })
     }
 }

@@ -106,7 +106,7 @@ impl<S, P: Clone, T> Bulkhead<S, P, T> {
         };
         let ticket = Ticket::new(self.shared.hold(), seat, number);
         let wait = Wait::new(ticket, self.shared.hold());
-        BulkheadFuture::queued(wait, self.inner.defer(request))
+        BulkheadFuture::queued(self.inner.defer(request), wait)
     }
 }
 
@@ -142,7 +142,7 @@ where
         let mut seat = Seat::default();
         if self.asks_more {
             if let Some(place) = self.taken_ahead() {
-                return BulkheadFuture::entered(place, self.inner.call(request));
+                return BulkheadFuture::entered(self.inner.call(request), place);
             }
             seat = self.seat(&request);
         }
@@ -152,10 +152,10 @@ where
         }
         // Before the call: whoever panics there gives the place back.
         let place = Place::new(self.shared.hold(), seat);
-        if let Some(ready) = self.inner.ready() {
-            return BulkheadFuture::called(place, ready.call(request));
+        match self.inner.ready() {
+            Some(ready) => BulkheadFuture::called(ready.call(request), place),
+            None => BulkheadFuture::entered(self.inner.call(request), place),
         }
-        BulkheadFuture::entered(place, self.inner.call(request))
     }
 }
 

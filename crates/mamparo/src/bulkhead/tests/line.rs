@@ -290,5 +290,4 @@ fn a_call_that_finds_a_place_makes_no_timer() {
     assert!(service.poll_ready(&mut cx).is_ready());
     let mut call = std::pin::pin!(service.call(1));
     assert!(matches!(call.as_mut().poll(&mut cx), Poll::Ready(Ok(7))));
-    assert!(call.as_mut().poll(&mut cx).is_pending(), "it is over");
 }
