@@ -63,6 +63,33 @@ impl Display for BreakerState {
     }
 }
 
+/// What a circuit breaker has decided for one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BreakerDecision {
+    /// It passes.
+    Admitted,
+    /// It passes to find out whether the dependency has recovered.
+    Probe,
+    /// It passes, though it would have been rejected if the breaker were not in shadow mode.
+    Shadowed,
+    /// It is rejected.
+    Rejected,
+}
+
+impl BreakerDecision {
+    /// Returns the name used in spans and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::Probe => "probe",
+            Self::Shadowed => "shadowed",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
 /// Why a circuit breaker changed its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

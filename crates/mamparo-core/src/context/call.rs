@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::current;
+use super::notes::Notes;
 use super::view::View;
 use super::{AttemptLimit, Scope, nanos::Nanos};
 use crate::clock::{self, Instant};
@@ -26,6 +27,7 @@ use crate::{Deadline, Dependency, Tenant};
 pub struct CallContext {
     pub(super) view: View,
     pub(super) limit: AttemptLimit,
+    pub(super) notes: Notes,
     pub(super) operation: Option<OperationId>,
     pub(super) started: Option<Instant>,
     pub(super) sends: u32,
@@ -85,6 +87,7 @@ impl CallContext {
     pub const EMPTY: Self = Self {
         view: View::EMPTY,
         limit: AttemptLimit::NONE,
+        notes: Notes::NONE,
         operation: None,
         started: None,
         sends: 0,

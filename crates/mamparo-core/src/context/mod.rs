@@ -20,6 +20,7 @@ mod attempt;
 mod call;
 mod current;
 mod nanos;
+mod notes;
 mod scope;
 mod task;
 mod view;

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::breaker::{BreakerDecision, BreakerState};
 use crate::{Deadline, clock};
 
 fn begin(kind: LayerKind, dependency: &str) -> CallContext {
@@ -181,4 +182,57 @@ fn a_nested_operation_ends_before_the_attempt_around_it() {
     let mut attempt = outer.with_attempt_timeout(now, Duration::from_millis(300));
     let cut = Deadline::after(now, Duration::from_millis(300));
     attempt.enter(|| assert_eq!(begin(LayerKind::Retry, "auth").deadline(), Some(cut)));
+}
+
+#[test]
+fn what_layers_note_inside_is_seen_by_whoever_began_the_operation() {
+    let mut operation = Scope::join(LayerKind::Operation, "catalog".into());
+    operation.enter(|| {
+        let mut retry = Scope::join(LayerKind::Retry, "catalog".into());
+        CallContext::note_queue("".into(), Duration::from_millis(3), Some(64));
+        retry.enter(|| {
+            let (open, no) = (BreakerState::Open, BreakerDecision::Rejected);
+            CallContext::note_breaker("catalog".into(), open, no);
+        });
+    });
+    let seen = operation.context();
+    assert_eq!(
+        seen.breaker(),
+        Some((BreakerState::Open, BreakerDecision::Rejected))
+    );
+    assert_eq!(seen.queue_wait(), Some(Duration::from_millis(3)));
+    assert_eq!(seen.limit_in_force(), Some(64));
+}
+
+#[test]
+fn notes_are_of_one_operation_and_one_dependency() {
+    let note =
+        |dependency: &str| CallContext::note_queue(dependency.into(), Duration::ZERO, Some(8));
+    let mut outer = Scope::join(LayerKind::Retry, "catalog".into());
+    outer.enter(|| {
+        note("auth");
+        assert_eq!(CallContext::current().limit_in_force(), None);
+        note("catalog");
+        let mut token = Scope::join(LayerKind::Retry, "auth".into());
+        token.enter(|| assert_eq!(CallContext::current().limit_in_force(), None));
+    });
+    note("catalog");
+    assert_eq!(CallContext::current().limit_in_force(), None);
+}
+
+#[test]
+fn a_wait_under_a_rate_limit_is_noted_for_its_attempt_alone() {
+    let mut retry = Scope::join(LayerKind::Retry, "catalog".into());
+    let waited = Duration::from_millis(5);
+    retry.set_attempt(1, 3, Cause::Original);
+    retry.enter(|| CallContext::note_rate_limit("catalog".into(), waited));
+    assert_eq!(
+        retry.enter(|| CallContext::current().rate_limit_wait()),
+        Some(waited)
+    );
+    retry.set_attempt(2, 3, Cause::Retry);
+    assert_eq!(
+        retry.enter(|| CallContext::current().rate_limit_wait()),
+        None
+    );
 }

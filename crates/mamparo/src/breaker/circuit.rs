@@ -156,6 +156,7 @@ impl Circuit {
         match probing {
             Probing::Probe(lease) => Ok(Ticket::probe(control.epoch(), lease)),
             Probing::Full => Err(Refusal {
+                state: BreakerState::HalfOpen,
                 retry_after: Some(PROBES_OUT),
             }),
         }
@@ -163,12 +164,14 @@ impl Circuit {
 
     fn refusal(&self, now: Nanos, until: Nanos) -> Refusal {
         let wait = Duration::from_nanos(until.saturating_sub(now));
-        let retry_after = if self.hot.phase.probes() {
-            Some(PROBES_OUT)
+        let (state, retry_after) = if self.hot.phase.probes() {
+            (BreakerState::HalfOpen, Some(PROBES_OUT))
+        } else if until == NEVER {
+            (BreakerState::ForcedOpen, None)
         } else {
-            (until != NEVER).then_some(wait)
+            (BreakerState::Open, Some(wait))
         };
-        Refusal { retry_after }
+        Refusal { state, retry_after }
     }
 
     /// Lets through what the ramp allows.
@@ -190,7 +193,8 @@ impl Circuit {
                 Ok(_) if passes => return Ok(Ticket::counted(epoch)),
                 Ok(_) => {
                     let retry_after = Some(ramp.duration().saturating_sub(since));
-                    return Err(Refusal { retry_after });
+                    let state = BreakerState::Closed;
+                    return Err(Refusal { state, retry_after });
                 }
                 Err(changed) => seen = changed,
             }

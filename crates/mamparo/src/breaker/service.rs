@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use mamparo_core::breaker::BreakerDecision;
 use mamparo_core::shard::Spread;
 use mamparo_core::{BoxError, CallContext, Event, Gate, Observer, Outcome, Rejection, What, clock};
 use tower_service::Service;
@@ -83,7 +84,11 @@ impl<P, K> Shared<P, K> {
     fn admit(&self, keyed: Option<&Circuit>) -> Result<Ticket, BoxError> {
         let circuit = keyed.unwrap_or_else(|| self.circuits.whole());
         match circuit.admit(clock::now) {
-            Ok(ticket) => Ok(ticket),
+            Ok(ticket) => {
+                let (state, decision) = ticket.says();
+                CallContext::note_breaker(self.dependency, state, decision);
+                Ok(ticket)
+            }
             Err(refusal) => self.refuse(refusal),
         }
     }
@@ -91,6 +96,12 @@ impl<P, K> Shared<P, K> {
     #[cold]
     fn refuse(&self, refusal: Refusal) -> Result<Ticket, BoxError> {
         let shadow = self.circuits.policy().shadow;
+        let decision = if shadow {
+            BreakerDecision::Shadowed
+        } else {
+            BreakerDecision::Rejected
+        };
+        CallContext::note_breaker(self.dependency, refusal.state, decision);
         if shadow && self.observer.is_none() {
             return Ok(Ticket::unseen());
         }

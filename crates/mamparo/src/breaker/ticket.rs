@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mamparo_core::breaker::{BreakerDecision, BreakerState};
+
 /// What a call holds that was let through: the epoch in which it was, and as what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
@@ -22,6 +24,7 @@ const SETTLED: u64 = u64::MAX - 1;
 /// A call that is not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
+    pub(super) state: BreakerState,
     /// When to come back, where that is known.
     pub(super) retry_after: Option<Duration>,
 }
@@ -77,6 +80,18 @@ impl Ticket {
 
     pub(super) const fn is_unseen(self) -> bool {
         self.lease == UNSEEN
+    }
+
+    /// Returns the state in which the call was let through, and as what.
+    #[inline]
+    pub(super) const fn says(self) -> (BreakerState, BreakerDecision) {
+        if self.is_counted() {
+            (BreakerState::Closed, BreakerDecision::Admitted)
+        } else if self.is_unseen() {
+            (BreakerState::Disabled, BreakerDecision::Admitted)
+        } else {
+            (BreakerState::HalfOpen, BreakerDecision::Probe)
+        }
     }
 
     pub(super) const fn is_probe(self) -> bool {

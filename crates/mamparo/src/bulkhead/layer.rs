@@ -1,8 +1,9 @@
 //! Settings and shared state of a bulkhead.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use mamparo_core::clock::{self, Instant};
+use mamparo_core::clock;
 use mamparo_core::http::Http;
 use mamparo_core::shard::Spread;
 use mamparo_core::{BoxError, CallContext, Dependency, Event, Observer, Rejection, Verdict, What};
@@ -52,10 +53,17 @@ impl<P> Shared<P> {
         rejection.into()
     }
 
+    /// Notes how long a call has waited, and for which limit, for whoever records it.
+    #[inline]
+    pub(super) fn note(&self, waited: Duration) {
+        let limit = self.places.occupancy().limit();
+        CallContext::note_queue(self.dependency, waited, Some(limit));
+    }
+
     /// Says that a call has waited and now has its place.
     #[cold]
-    pub(super) fn report_wait(&self, asked: Instant, now: Instant) {
-        let waited = now.saturating_duration_since(asked);
+    pub(super) fn report_wait(&self, waited: Duration) {
+        self.note(waited);
         let limit = self.places.occupancy().limit();
         self.report(What::QueueWaited { waited, limit });
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use mamparo_core::shard::Spread;
 use mamparo_core::{BoxError, Gate, Outcome};
@@ -77,6 +78,7 @@ impl<S, P: Clone, T> Bulkhead<S, P, T> {
         match mem::replace(&mut self.ahead, Ahead::Nothing) {
             Ahead::Ready(mut place) => {
                 place.start();
+                self.shared.note(Duration::ZERO);
                 Some(place)
             }
             Ahead::Queued(_) | Ahead::Nothing => None,
@@ -102,6 +104,7 @@ impl<S, P: Clone, T> Bulkhead<S, P, T> {
     {
         self.inner.release();
         let Entry::Queued(number) = entry else {
+            self.shared.note(Duration::ZERO);
             return BulkheadFuture::refused(self.shared.reject(full(self.shared.name())));
         };
         let ticket = Ticket::new(self.shared.hold(), seat, number);
@@ -150,6 +153,7 @@ where
         if entry != Entry::Entered {
             return self.wait(entry, seat, request);
         }
+        self.shared.note(Duration::ZERO);
         // Before the call: whoever panics there gives the place back.
         let place = Place::new(self.shared.hold(), seat);
         match self.inner.ready() {

@@ -57,7 +57,8 @@ impl<P> Future for Wait<P> {
             let now = clock::now();
             // A busy machine may poll us long after we were handed the place.
             if this.useful_until.is_none_or(|until| now < until) {
-                this.shared.report_wait(*this.asked, now);
+                let waited = now.saturating_duration_since(*this.asked);
+                this.shared.report_wait(waited);
                 return Poll::Ready(Ok(place));
             }
         } else {
@@ -74,7 +75,9 @@ impl<P> Future for Wait<P> {
         let limit = this
             .until
             .map(|until| until.saturating_duration_since(*this.asked));
-        let rejection = waited(this.shared.name(), limit.unwrap_or_default());
+        let limit = limit.unwrap_or_default();
+        this.shared.note(limit);
+        let rejection = waited(this.shared.name(), limit);
         Poll::Ready(Err(this.shared.reject(rejection)))
     }
 }

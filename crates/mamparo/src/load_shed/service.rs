@@ -135,7 +135,9 @@ impl<P, A> Shared<P, A> {
         let waited = if arrived == now {
             0
         } else {
-            nanos(now.saturating_duration_since(arrived))
+            let waited = now.saturating_duration_since(arrived);
+            CallContext::note_queue(self.dependency, waited, self.policy.settings.max_in_flight);
+            nanos(waited)
         };
         let now = self.load.nanos(now);
         if self.load.waits.sheds(rule, now, waited, call.share) {

@@ -98,7 +98,12 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         // From here on it pays, unless it ends before the inner service is called.
         let unsent = Box::new(Unsent::new(Arc::clone(limit.bucket()), taken));
         let waited = now.saturating_duration_since(self.began);
-        Event::report(observer, &context, What::RateLimitWaited { waited });
+        CallContext::note_rate_limit(shared.dependency, waited);
+        Event::report(
+            observer,
+            &CallContext::current(),
+            What::RateLimitWaited { waited },
+        );
         Poll::Ready(Ok(Passed {
             future: self.gate.call(request),
             unsent,
