@@ -5,13 +5,16 @@
 //! the attempt's limit use them; this is not a layer.
 
 mod body;
+mod bounds;
 pub mod codec;
 mod http;
+mod limits;
 mod none;
 mod place;
 
-pub use body::{BodyLimits, TimedBody};
+pub use body::TimedBody;
 pub use http::HttpWire;
+pub use limits::BodyLimits;
 pub use none::NoWire;
 pub use place::{BoundsAnswer, CarriesDeadline};
 
