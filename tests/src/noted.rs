@@ -78,12 +78,12 @@ async fn a_bulkhead_notes_the_wait_and_the_limit_in_force() {
         noted(bulkhead.clone()),
         noted(bulkhead.clone())
     );
-    assert_eq!(says(first), (Some(0 * MS), Some(1)));
+    assert_eq!(says(first), (Some(Duration::ZERO), Some(1)));
     assert_eq!(says(second), (Some(30 * MS), Some(1)));
-    assert_eq!(says(refused), (Some(0 * MS), Some(1)));
+    assert_eq!(says(refused), (Some(Duration::ZERO), Some(1)));
 
     layer.handle().resize(8).unwrap();
-    assert_eq!(says(noted(bulkhead).await), (Some(0 * MS), Some(8)));
+    assert_eq!(says(noted(bulkhead).await), (Some(Duration::ZERO), Some(8)));
 }
 
 #[tokio::test(start_paused = true)]
