@@ -43,13 +43,13 @@ struct Counted {
 }
 
 /// The yardstick around a service.
-pub(super) struct Floor<S> {
+pub(crate) struct Floor<S> {
     inner: S,
     shared: Arc<Shared>,
 }
 
 impl<S> Floor<S> {
-    pub(super) fn new(inner: S) -> Self {
+    pub(crate) fn new(inner: S) -> Self {
         Self {
             inner,
             shared: Arc::default(),
@@ -59,7 +59,7 @@ impl<S> Floor<S> {
 
 /// One call through the yardstick.
 #[pin_project]
-pub(super) struct FloorFuture<S: Service<Request<Body>>> {
+pub(crate) struct FloorFuture<S: Service<Request<Body>>> {
     /// None when the call was refused.
     #[pin]
     call: Option<S::Future>,

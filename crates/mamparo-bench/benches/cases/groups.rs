@@ -2,7 +2,9 @@
 
 use super::floor::Floor;
 use super::traffic::{at_once, copies, later, rich, small};
-use super::{Case, Group, ours, reqwest_retry, spans, tower_own, tower_resilience};
+use super::{
+    Case, Group, ours, protecting, reqwest_retry, spans, tower_own, tower_resilience,
+};
 
 /// Where the counts of `allocations` wait for the table of `speed`: group, case, allocations and bytes of a call.
 pub(crate) const COUNTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/mamparo-allocations.tsv");
@@ -11,6 +13,10 @@ pub(crate) const COUNTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/mamparo-a
 pub(crate) fn groups() -> Vec<Group> {
     vec![
         ready(),
+        protecting::alone(),
+        protecting::whole(),
+        protecting::rejections(),
+        protecting::constant(),
         pending(),
         http(),
         http_with_headers(),
@@ -60,6 +66,11 @@ fn pending() -> Group {
                 tower_resilience::stack(later())
             }),
             Case::calls("our stack pending", small, || ours::stack(later())),
+            Case::calls("tower whole stack pending", small, || tower_own::whole(later())),
+            Case::calls("tower-resilience whole stack pending", small, || {
+                tower_resilience::whole(later())
+            }),
+            Case::calls("our whole stack pending", small, || ours::whole(later())),
         ],
     }
 }
@@ -71,6 +82,7 @@ fn http() -> Group {
         cases: vec![
             Case::calls("bare HTTP", small, || Ok(at_once())),
             Case::calls("our HTTP stack", small, || ours::http(at_once())),
+            Case::calls("our whole HTTP stack", small, || ours::whole_http(at_once())),
         ],
     }
 }
@@ -84,6 +96,9 @@ fn http_with_headers() -> Group {
                 Ok(copies(at_once()))
             }),
             Case::calls("our HTTP stack, 8 headers", rich, || ours::http(at_once())),
+            Case::calls("our whole HTTP stack, 8 headers", rich, || {
+                ours::whole_http(at_once())
+            }),
         ],
     }
 }

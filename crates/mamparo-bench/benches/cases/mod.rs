@@ -4,14 +4,16 @@
 //! told. Everything else (counting, timing, printing) stands outside.
 
 mod case;
-mod floor;
+pub(crate) mod floor;
 mod groups;
-mod ours;
+pub(crate) mod ours;
+pub(crate) mod peers;
+mod protecting;
 mod reqwest_retry;
 mod spans;
-mod tower_own;
-mod tower_resilience;
-mod traffic;
+pub(crate) mod tower_own;
+pub(crate) mod tower_resilience;
+pub(crate) mod traffic;
 
 pub(crate) use case::{Case, Group};
 pub(crate) use groups::{COUNTS, groups};

@@ -1,10 +1,13 @@
-//! tower's own timeout and retry, the retry with its budget and its backoff.
+//! tower's own layers: timeout, retry with budget and backoff, concurrency limit, load shed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
 use mamparo_core::BoxError;
+use tokio::sync::Semaphore;
+use tower::limit::ConcurrencyLimit;
+use tower::load_shed::LoadShed;
 use tower::retry::backoff::{
     Backoff, ExponentialBackoff, ExponentialBackoffMaker, InvalidBackoff, MakeBackoff,
 };
@@ -18,7 +21,7 @@ use super::traffic::{Body, Inner};
 
 /// Resends a failure twice, as the default of ours does, if the budget pays for it.
 #[derive(Clone)]
-pub(super) struct TwoResends {
+pub(crate) struct TwoResends {
     budget: Arc<TpsBudget>,
     backoff: ExponentialBackoff<HasherRng>,
     left: u32,
@@ -60,17 +63,43 @@ impl<B: Clone, A, E> Policy<Request<B>, Response<A>, E> for TwoResends {
     }
 }
 
-pub(super) fn timeout<S>(inner: S) -> Timeout<S> {
+pub(crate) fn timeout<S>(inner: S) -> Timeout<S> {
     Timeout::new(inner, ATTEMPT)
 }
 
-pub(super) fn retry<S>(inner: S) -> Result<Retry<TwoResends, S>, BoxError> {
+pub(crate) fn retry<S>(inner: S) -> Result<Retry<TwoResends, S>, BoxError> {
     Ok(Retry::new(TwoResends::new()?, inner))
 }
 
 /// A timeout around all attempts, the retry, a timeout around each.
-pub(super) fn stack<S: Inner<Request<Body>>>(
+pub(crate) fn stack<S: Inner<Request<Body>>>(
     inner: S,
 ) -> Result<Timeout<Retry<TwoResends, Timeout<S>>>, BoxError> {
     Ok(Timeout::new(retry(timeout(inner))?, OPERATION))
+}
+
+pub(crate) fn limit<S>(inner: S) -> ConcurrencyLimit<S> {
+    ConcurrencyLimit::new(inner, 100_000)
+}
+
+/// Refuses what the limit would let wait.
+pub(crate) fn shed<S>(inner: S) -> LoadShed<ConcurrencyLimit<S>> {
+    LoadShed::new(limit(inner))
+}
+
+/// A limit whose places are all taken.
+pub(crate) fn full<S>(inner: S) -> LoadShed<ConcurrencyLimit<S>> {
+    let none = Arc::new(Semaphore::new(0));
+    LoadShed::new(ConcurrencyLimit::with_semaphore(inner, none))
+}
+
+type Whole<S> = Timeout<LoadShed<ConcurrencyLimit<Retry<TwoResends, Timeout<S>>>>>;
+
+/// The stack with a limit inside of the outer timeout; tower has no breaker.
+pub(crate) fn whole<S: Inner<Request<Body>>>(inner: S) -> Result<Whole<S>, BoxError> {
+    Ok(Timeout::new(shed(retry(timeout(inner))?), OPERATION))
+}
+
+pub(crate) fn whole_full<S: Inner<Request<Body>>>(inner: S) -> Result<Whole<S>, BoxError> {
+    Ok(Timeout::new(full(retry(timeout(inner))?), OPERATION))
 }

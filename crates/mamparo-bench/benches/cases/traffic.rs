@@ -13,12 +13,12 @@ use http_body_util::Full;
 use tower::Service;
 use tower::util::{MapRequest, service_fn};
 
-pub(super) type Body = Full<Bytes>;
-pub(super) type Answer = Result<Response<Body>, Failure>;
+pub(crate) type Body = Full<Bytes>;
+pub(crate) type Answer = Result<Response<Body>, Failure>;
 
 /// An error that no case meets; `Infallible` would let the compiler take out what handles it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Failure;
+pub(crate) struct Failure;
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +29,7 @@ impl fmt::Display for Failure {
 impl Error for Failure {}
 
 /// A service that peers can be put around: whatever answers `Req` with [`Answer`].
-pub(super) trait Inner<Req>:
+pub(crate) trait Inner<Req>:
     Service<Req, Response = Response<Body>, Error = Failure, Future = Self::Answering>
     + Clone
     + Send
@@ -52,12 +52,12 @@ where
 }
 
 /// A GET without a header or a body.
-pub(super) fn small() -> Request<Body> {
+pub(crate) fn small() -> Request<Body> {
     Request::new(Body::default())
 }
 
 /// A GET with the headers that a client usually sends, and no body.
-pub(super) fn rich() -> Request<Body> {
+pub(crate) fn rich() -> Request<Body> {
     const HEADERS: [(HeaderName, &str); 8] = [
         (header::HOST, "catalog.internal"),
         (header::USER_AGENT, "bench/1.0"),
@@ -86,7 +86,7 @@ pub(super) fn rich() -> Request<Body> {
 }
 
 /// Copies each request before it calls `inner`, as a retry must.
-pub(super) fn copies<S: Inner<Request<Body>>>(
+pub(crate) fn copies<S: Inner<Request<Body>>>(
     inner: S,
 ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Failure, Future: Sized> {
     MapRequest::new(inner, |request: Request<Body>| {
@@ -96,17 +96,34 @@ pub(super) fn copies<S: Inner<Request<Body>>>(
 }
 
 /// Answers at once.
-pub(super) fn at_once<B: Send + 'static>() -> impl Inner<Request<B>> {
+pub(crate) fn at_once<B: Send + 'static>() -> impl Inner<Request<B>> {
     service_fn(|_: Request<B>| ready(Ok(Response::new(Body::default()))))
 }
 
+/// Refuses at once, by hand: what a rejection costs at the least, the request made and dropped included.
+pub(crate) fn refuses() -> impl Inner<Request<Body>> {
+    service_fn(|_: Request<Body>| ready(black_box(Err(Failure))))
+}
+
+/// Answers at once; every tenth time, with a failure.
+pub(crate) fn tenth_failing() -> impl Inner<Request<Body>> {
+    let mut calls = 0_u32;
+    service_fn(move |_: Request<Body>| {
+        calls = calls.wrapping_add(1);
+        ready(match calls % 10 {
+            0 => Err(Failure),
+            _ => Ok(Response::new(Body::default())),
+        })
+    })
+}
+
 /// Answers at the second poll, as whatever waits for a network does.
-pub(super) fn later<B: Send + 'static>() -> impl Inner<Request<B>> {
+pub(crate) fn later<B: Send + 'static>() -> impl Inner<Request<B>> {
     service_fn(|_: Request<B>| Later { polled: false })
 }
 
 /// Pending once.
-pub(super) struct Later {
+pub(crate) struct Later {
     polled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Ours.
+//! The call plane: deadline, retry with its budget, attempt timeout.
 
 use std::time::Duration;
 
@@ -10,39 +10,39 @@ use mamparo_core::http::Http;
 use mamparo_core::{BoxError, Plain};
 use tower::Layer;
 
+use super::NAME;
+
 /// The limit of an operation, in every case that has one: longer than a case's keeper waits.
-pub(super) const OPERATION: Duration = Duration::from_secs(30);
+pub(crate) const OPERATION: Duration = Duration::from_secs(30);
 
 /// The limit of an attempt, in every case that has one.
-pub(super) const ATTEMPT: Duration = Duration::from_secs(10);
-
-const NAME: &str = "catalog";
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
 
 type Stack<S, W, P> = DeadlineService<Retry<AttemptTimeout<S, W>, P>, W>;
 
-pub(super) fn deadline<S>(inner: S) -> Result<DeadlineService<S, NoWire>, BoxError> {
+pub(crate) fn deadline<S>(inner: S) -> Result<DeadlineService<S, NoWire>, BoxError> {
     let layer = DeadlineLayer::new(DeadlinePolicy::within(OPERATION)?);
     Ok(layer.dependency(NAME).layer(inner))
 }
 
-pub(super) fn retry<S: Clone>(inner: S) -> Retry<S, Plain> {
+pub(crate) fn retry<S: Clone>(inner: S) -> Retry<S, Plain> {
     let layer = RetryLayer::new(RetryPolicy::default(), Plain::idempotent());
     layer.dependency(NAME).layer(inner)
 }
 
-pub(super) fn attempt_timeout<S>(inner: S) -> Result<AttemptTimeout<S, NoWire>, BoxError> {
+pub(crate) fn attempt_timeout<S>(inner: S) -> Result<AttemptTimeout<S, NoWire>, BoxError> {
     let policy = AttemptPolicy::builder().timeout(ATTEMPT).build()?;
     let layer = AttemptTimeoutLayer::new(policy);
     Ok(layer.dependency(NAME).layer(inner))
 }
 
 /// A deadline around all attempts, the retry, a limit of each.
-pub(super) fn stack<S: Clone>(inner: S) -> Result<Stack<S, NoWire, Plain>, BoxError> {
+pub(crate) fn stack<S: Clone>(inner: S) -> Result<Stack<S, NoWire, Plain>, BoxError> {
     deadline(retry(attempt_timeout(inner)?))
 }
 
 /// The same over HTTP: deadline headers are read and written, bodies are bounded and recorded.
-pub(super) fn http<S: Clone>(inner: S) -> Result<Stack<S, HttpWire, Http>, BoxError> {
+pub(crate) fn http<S: Clone>(inner: S) -> Result<Stack<S, HttpWire, Http>, BoxError> {
     let deadline = DeadlineLayer::http(DeadlinePolicy::within(OPERATION)?);
     let retry = RetryLayer::http(RetryPolicy::default());
     let policy = AttemptPolicy::builder().timeout(ATTEMPT).build()?;
