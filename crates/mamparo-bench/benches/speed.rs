@@ -5,6 +5,7 @@
 mod cases;
 mod loopback;
 mod report;
+mod threads;
 
 use std::env;
 
@@ -28,7 +29,8 @@ fn main() -> Result<(), BoxError> {
         let timed = timing::time(&mut criterion, group)?;
         table.add(group, &timed)?;
     }
+    let two_threads = threads::time(&mut criterion)?;
     criterion.final_summary();
-    table.print();
+    table.print(two_threads.as_ref());
     Ok(())
 }

@@ -43,6 +43,7 @@ struct Counted {
 }
 
 /// The yardstick around a service.
+#[derive(Clone)]
 pub(crate) struct Floor<S> {
     inner: S,
     shared: Arc<Shared>,

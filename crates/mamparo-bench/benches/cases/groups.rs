@@ -2,9 +2,7 @@
 
 use super::floor::Floor;
 use super::traffic::{at_once, copies, later, rich, small};
-use super::{
-    Case, Group, ours, protecting, reqwest_retry, spans, tower_own, tower_resilience,
-};
+use super::{Case, Group, ours, protecting, reqwest_retry, spans, tower_own, tower_resilience};
 
 /// Where the counts of `allocations` wait for the table of `speed`: group, case, allocations and bytes of a call.
 pub(crate) const COUNTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/mamparo-allocations.tsv");
@@ -66,7 +64,9 @@ fn pending() -> Group {
                 tower_resilience::stack(later())
             }),
             Case::calls("our stack pending", small, || ours::stack(later())),
-            Case::calls("tower whole stack pending", small, || tower_own::whole(later())),
+            Case::calls("tower whole stack pending", small, || {
+                tower_own::whole(later())
+            }),
             Case::calls("tower-resilience whole stack pending", small, || {
                 tower_resilience::whole(later())
             }),
@@ -82,7 +82,11 @@ fn http() -> Group {
         cases: vec![
             Case::calls("bare HTTP", small, || Ok(at_once())),
             Case::calls("our HTTP stack", small, || ours::http(at_once())),
-            Case::calls("our whole HTTP stack", small, || ours::whole_http(at_once())),
+            Case::calls(
+                "our whole HTTP stack",
+                small,
+                || ours::whole_http(at_once()),
+            ),
         ],
     }
 }

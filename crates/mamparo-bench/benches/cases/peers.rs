@@ -71,9 +71,7 @@ fn reclosing<S: Inner<Request<Body>>>(
 }
 
 /// Opens by the share of failures in the last 30 s. To be made in a runtime, for its clock.
-pub(crate) fn seatbelt<S: Inner<Request<Body>>>(
-    inner: S,
-) -> Breaker<Request<Body>, Answer, S> {
+pub(crate) fn seatbelt<S: Inner<Request<Body>>>(inner: S) -> Breaker<Request<Body>, Answer, S> {
     let context = ResilienceContext::new(Clock::new_tokio());
     let layer = Breaker::layer("catalog", &context)
         .recovery_with(|answer: &Answer, _| match answer {
@@ -91,9 +89,7 @@ pub(crate) fn governor<S: Inner<Request<Body>>>(
     limited(Quota::per_second(A_LOT), inner)
 }
 
-pub(crate) fn governor_used_up<S: Inner<Request<Body>>>(
-    inner: S,
-) -> impl Service<Request<Body>> {
+pub(crate) fn governor_used_up<S: Inner<Request<Body>>>(inner: S) -> impl Service<Request<Body>> {
     limited(Quota::per_hour(NonZeroU32::MIN), inner)
 }
 

@@ -79,19 +79,19 @@ pub(crate) fn rate_limiter<S>(inner: S) -> Result<RateLimiter<S>, BoxError> {
 pub(crate) fn whole<S: Inner<Request<Body>>>(
     inner: S,
 ) -> Result<impl Service<Request<Body>, Future: Send> + Clone + Send, BoxError> {
-    stacked(CircuitBreakerLayer::standard().build()?, inner)
+    stacked(&CircuitBreakerLayer::standard().build()?, inner)
 }
 
 pub(crate) fn whole_open<S: Inner<Request<Body>>>(
     inner: S,
 ) -> Result<impl Service<Request<Body>>, BoxError> {
-    stacked(open()?, inner)
+    stacked(&open()?, inner)
 }
 
 fn stacked<S: Inner<Request<Body>>>(
-    breaker: CircuitBreakerLayer<DefaultClassifier>,
+    breaker: &CircuitBreakerLayer<DefaultClassifier>,
     inner: S,
-) -> Result<impl Service<Request<Body>, Future: Send> + Clone + Send, BoxError> {
+) -> Result<impl Service<Request<Body>, Future: Send> + Clone + Send + use<S>, BoxError> {
     let inner = breaker.layer(bulkhead(time_limiter(inner))?);
     // A rejection is not sent again, as with ours.
     let retry = RetryLayer::exponential_backoff()

@@ -6,4 +6,5 @@ mod cpu;
 mod table;
 pub(crate) mod timing;
 
-pub(crate) use table::Table;
+pub(crate) use table::{Table, grid};
+pub(crate) use timing::median;

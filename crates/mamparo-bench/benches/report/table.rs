@@ -38,13 +38,8 @@ struct Exact {
 
 impl Table {
     pub(crate) fn new() -> Self {
-        let mut grid = Grid::new();
-        grid.load_style(ASCII_MARKDOWN).set_header(COLUMNS);
-        for column in grid.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
         Self {
-            grid,
+            grid: grid(&COLUMNS),
             allocated: allocated::read(),
             notes: Vec::new(),
         }
@@ -95,9 +90,22 @@ impl Table {
         clippy::print_stdout,
         reason = "the table is what the benchmark is run for"
     )]
-    pub(crate) fn print(&self) {
-        println!("\n{}\n{}", self.grid, self.notes.join("\n"));
+    pub(crate) fn print(&self, also: Option<&Grid>) {
+        for table in [Some(&self.grid), also].into_iter().flatten() {
+            println!("\n{table}\n");
+        }
+        println!("{}", self.notes.join("\n"));
     }
+}
+
+/// An empty table; figures stand at the right.
+pub(crate) fn grid(columns: &[&str]) -> Grid {
+    let mut grid = Grid::new();
+    grid.load_style(ASCII_MARKDOWN).set_header(columns);
+    for column in grid.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    grid
 }
 
 /// The first of a group: its own figures.

@@ -11,7 +11,7 @@ use super::cpu;
 use crate::cases::Group;
 
 pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
-pub(crate) const MEASUREMENT: Duration = Duration::from_secs(2);
+pub(crate) const MEASUREMENT: Duration = Duration::from_secs(1);
 
 /// Calls between two looks at the clock, even where criterion asks for fewer: a short turn would measure its own start.
 const TURN: u64 = 2_000;
@@ -84,7 +84,7 @@ fn took(work: &mut dyn FnMut(u64)) -> Took {
 }
 
 /// The middle of some values.
-pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -17,7 +17,7 @@ use crate::cases::traffic::{Body, Inner};
 pub(crate) fn whole<S: Inner<Request<Body>>>(
     inner: S,
 ) -> Result<impl Service<Request<Body>, Error = BoxError, Future: Send> + Clone + Send, BoxError> {
-    stacked(bulkheads(100_000)?, breakers(counting()?), inner)
+    stacked(&bulkheads(100_000)?, &breakers(counting()?), inner)
 }
 
 /// With a breaker that is open.
@@ -26,21 +26,24 @@ pub(crate) fn whole_open<S: Inner<Request<Body>>>(
 ) -> Result<impl Service<Request<Body>>, BoxError> {
     let breaker = breakers(counting()?);
     breaker.handle().force_open();
-    stacked(bulkheads(100_000)?, breaker, inner)
+    stacked(&bulkheads(100_000)?, &breaker, inner)
 }
 
 /// With a bulkhead whose places are taken.
 pub(crate) fn whole_full<S: Inner<Request<Body>>>(
     inner: S,
 ) -> Result<impl Service<Request<Body>>, BoxError> {
-    stacked(full()?, breakers(counting()?), inner)
+    stacked(&full()?, &breakers(counting()?), inner)
 }
 
 fn stacked<S: Inner<Request<Body>>>(
-    bulkhead: BulkheadLayer<Plain>,
-    breaker: BreakerLayer<Plain>,
+    bulkhead: &BulkheadLayer<Plain>,
+    breaker: &BreakerLayer<Plain>,
     inner: S,
-) -> Result<impl Service<Request<Body>, Error = BoxError, Future: Send> + Clone + Send, BoxError> {
+) -> Result<
+    impl Service<Request<Body>, Error = BoxError, Future: Send> + Clone + Send + use<S>,
+    BoxError,
+> {
     let attempts = retry(breaker.layer(attempt_timeout(inner)?));
     deadline(bulkhead.layer(attempts))
 }
