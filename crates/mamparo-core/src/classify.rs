@@ -113,6 +113,9 @@ pub trait Outcome<Res>: Classify<Res> {
 
     /// Ties the guard to the answer, or settles it at once when the head's verdict is final.
     fn tie<G: Settle>(&self, response: Res, head: Head, guard: G) -> Self::Out<G>;
+
+    /// Hands the answer on with no guard: what a layer that is off does, and neither judges nor counts.
+    fn untied<G: Settle>(response: Res) -> Self::Out<G>;
 }
 
 /// Requests and answers without a stream: any tower service.
@@ -170,6 +173,11 @@ impl<Res> Outcome<Res> for Plain {
         guard.settle(head.verdict);
         response
     }
+
+    #[inline]
+    fn untied<G: Settle>(response: Res) -> Res {
+        response
+    }
 }
 
 /// A classifier whose verdicts another function refines; see [`Classify::refine`].
@@ -216,6 +224,10 @@ where
 
     fn tie<G: Settle>(&self, response: Res, head: Head, guard: G) -> Self::Out<G> {
         self.classifier.tie(response, head, guard)
+    }
+
+    fn untied<G: Settle>(response: Res) -> Self::Out<G> {
+        C::untied(response)
     }
 }
 

@@ -146,6 +146,7 @@ const EXTRAS: &[Exception] = &[
         "window/",
         "the calls over which counts and rates are taken",
     ),
+    ("breaker", "words.rs", "a policy, in words"),
     (
         "operation",
         "guard.rs",

@@ -282,4 +282,9 @@ where
         }
         response.map(|body| GuardedBody::open(body, guard, head.verdict, HttpEnds))
     }
+
+    #[inline]
+    fn untied<G: Settle>(response: Response<B>) -> Self::Out<G> {
+        response.map(|body| GuardedBody::settled(body, HttpEnds))
+    }
 }

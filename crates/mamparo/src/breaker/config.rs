@@ -42,6 +42,7 @@ pub struct BreakerPolicy {
     pub(super) reading: Reading,
     pub(super) shadow: bool,
     pub(super) max_keys: usize,
+    pub(super) off: bool,
 }
 
 /// What opens a breaker; any one of them.
@@ -71,13 +72,8 @@ pub(super) struct Recovery {
 /// Settings of a [`BreakerPolicy`].
 #[derive(Clone, Debug)]
 pub struct BreakerBuilder {
-    rules: Rules,
+    policy: BreakerPolicy,
     minimum: Option<u64>,
-    window: Option<Window>,
-    recovery: Recovery,
-    reading: Reading,
-    shadow: bool,
-    max_keys: usize,
 }
 
 impl BreakerPolicy {
@@ -85,30 +81,24 @@ impl BreakerPolicy {
     #[must_use]
     pub fn builder() -> BreakerBuilder {
         BreakerBuilder {
-            rules: Rules {
-                consecutive: Some(5),
-                failures: None,
-                failure_rate: None,
-                slow_rate: None,
-                slow_threshold: None,
-                minimum: 20,
-            },
+            policy: Self::default(),
             minimum: None,
-            window: None,
-            recovery: Recovery {
-                wait: Duration::from_secs(5),
-                longest_wait: Duration::from_secs(60),
-                growth: 2.0,
-                jitter: 0.2,
-                probes: 3,
-                successes: 2,
-                probe_age: Duration::from_secs(30),
-                ramp: Ramp::default(),
-            },
-            reading: Reading::default(),
-            shadow: false,
-            max_keys: 1024,
         }
+    }
+
+    /// Turns the layer off: every call passes, and none is judged.
+    #[must_use]
+    pub fn off() -> Self {
+        Self {
+            off: true,
+            ..Self::default()
+        }
+    }
+
+    /// Tells whether the layer is off.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.off
     }
 
     /// Returns how many probes pass at once.
@@ -133,22 +123,30 @@ impl BreakerPolicy {
 impl Default for BreakerPolicy {
     /// Opens at 5 consecutive failures.
     fn default() -> Self {
-        let BreakerBuilder {
-            rules,
-            window,
-            recovery,
-            reading,
-            shadow,
-            max_keys,
-            ..
-        } = Self::builder();
         Self {
-            rules,
-            window,
-            recovery,
-            reading,
-            shadow,
-            max_keys,
+            rules: Rules {
+                consecutive: Some(5),
+                failures: None,
+                failure_rate: None,
+                slow_rate: None,
+                slow_threshold: None,
+                minimum: 20,
+            },
+            window: None,
+            recovery: Recovery {
+                wait: Duration::from_secs(5),
+                longest_wait: Duration::from_secs(60),
+                growth: 2.0,
+                jitter: 0.2,
+                probes: 3,
+                successes: 2,
+                probe_age: Duration::from_secs(30),
+                ramp: Ramp::default(),
+            },
+            reading: Reading::default(),
+            shadow: false,
+            max_keys: 1024,
+            off: false,
         }
     }
 }
@@ -157,28 +155,28 @@ impl BreakerBuilder {
     /// Sets how many failures in a row open it, 5 by default: the rule that also works with little traffic.
     #[must_use]
     pub const fn consecutive_failures(mut self, failures: u32) -> Self {
-        self.rules.consecutive = Some(failures);
+        self.policy.rules.consecutive = Some(failures);
         self
     }
 
     /// Leaves failures in a row to the other rules.
     #[must_use]
     pub const fn no_consecutive_failures(mut self) -> Self {
-        self.rules.consecutive = None;
+        self.policy.rules.consecutive = None;
         self
     }
 
     /// Opens it at so many failures within the window, however many calls there are.
     #[must_use]
     pub const fn failures_in_window(mut self, failures: u64) -> Self {
-        self.rules.failures = Some(failures);
+        self.policy.rules.failures = Some(failures);
         self
     }
 
     /// Opens it when this share of the window's calls failed, above 0 and up to 1.
     #[must_use]
     pub const fn failure_rate(mut self, rate: f64) -> Self {
-        self.rules.failure_rate = Some(rate);
+        self.policy.rules.failure_rate = Some(rate);
         self
     }
 
@@ -187,15 +185,15 @@ impl BreakerBuilder {
     /// Successes and failures are slow alike, and a slow probe fails.
     #[must_use]
     pub const fn slow_calls(mut self, threshold: Duration, rate: f64) -> Self {
-        self.rules.slow_threshold = Some(threshold);
-        self.rules.slow_rate = Some(rate);
+        self.policy.rules.slow_threshold = Some(threshold);
+        self.policy.rules.slow_rate = Some(rate);
         self
     }
 
     /// Sets the window of counts and rates, the last 10 s by default where a rule needs one.
     #[must_use]
     pub const fn window(mut self, window: Window) -> Self {
-        self.window = Some(window);
+        self.policy.window = Some(window);
         self
     }
 
@@ -211,85 +209,85 @@ impl BreakerBuilder {
     /// The server's own wait lengthens it, up to the longest.
     #[must_use]
     pub const fn open_wait(mut self, first: Duration, longest: Duration) -> Self {
-        self.recovery.wait = first;
-        self.recovery.longest_wait = longest;
+        self.policy.recovery.wait = first;
+        self.policy.recovery.longest_wait = longest;
         self
     }
 
     /// Sets the factor by which the wait grows with each opening that follows another, 2 by default.
     #[must_use]
     pub const fn open_wait_growth(mut self, factor: f64) -> Self {
-        self.recovery.growth = factor;
+        self.policy.recovery.growth = factor;
         self
     }
 
     /// Sets the share by which a wait is lengthened or shortened at random, 0.2 by default: many processes open at once.
     #[must_use]
     pub const fn open_wait_jitter(mut self, share: f64) -> Self {
-        self.recovery.jitter = share;
+        self.policy.recovery.jitter = share;
         self
     }
 
     /// Sets how many probes pass at once when the wait is over, 3 by default.
     #[must_use]
     pub const fn probes(mut self, at_once: u32) -> Self {
-        self.recovery.probes = at_once;
+        self.policy.recovery.probes = at_once;
         self
     }
 
     /// Sets how many successful probes close it, 2 by default. One failed or slow probe opens it again.
     #[must_use]
     pub const fn successes_to_close(mut self, successes: u32) -> Self {
-        self.recovery.successes = successes;
+        self.policy.recovery.successes = successes;
         self
     }
 
     /// Sets how long a probe's place is kept for it, 30 s by default: then the next call gets it.
     #[must_use]
     pub const fn probe_age(mut self, longest: Duration) -> Self {
-        self.recovery.probe_age = longest;
+        self.policy.recovery.probe_age = longest;
         self
     }
 
     /// Sets how admission grows after closing.
     #[must_use]
     pub const fn ramp(mut self, ramp: Ramp) -> Self {
-        self.recovery.ramp = ramp;
+        self.policy.recovery.ramp = ramp;
         self
     }
 
     /// Reads failures of a kind as failures; see [`Reading`] for what wins.
     #[must_use]
     pub fn record(mut self, kind: Kind) -> Self {
-        self.reading = self.reading.record(kind);
+        self.policy.reading = self.policy.reading.record(kind);
         self
     }
 
     /// Leaves failures of a kind out of all counts; see [`Reading`] for what wins.
     #[must_use]
     pub fn ignore(mut self, kind: Kind) -> Self {
-        self.reading = self.reading.ignore(kind);
+        self.policy.reading = self.policy.reading.ignore(kind);
         self
     }
 
     /// Counts failures of a kind as calls that did not fail; see [`Reading`] for what wins.
     #[must_use]
     pub fn count(mut self, kind: Kind) -> Self {
-        self.reading = self.reading.count(kind);
+        self.policy.reading = self.policy.reading.count(kind);
         self
     }
 
     /// Decides and reports, but never refuses a call: to try a policy out.
     #[must_use]
     pub const fn shadow(mut self, shadow: bool) -> Self {
-        self.shadow = shadow;
+        self.policy.shadow = shadow;
         self
     }
 
     /// Sets how many keys have a breaker of their own, where breakers are keyed, 1024 by default.
     #[must_use]
     pub const fn max_keys(mut self, keys: usize) -> Self {
-        self.max_keys = keys;
+        self.policy.max_keys = keys;
         self
     }
 
@@ -300,18 +298,11 @@ impl BreakerBuilder {
     /// Refuses thresholds, probes, keys and minima of 0, rates outside of 0 to 1, waits under a millisecond, a window
     /// that is too small for a rule, and a breaker that no rule can open.
     pub fn build(self) -> Result<BreakerPolicy, InvalidSetting> {
-        let mut policy = BreakerPolicy {
-            rules: self.rules,
-            window: self.window,
-            recovery: self.recovery,
-            reading: self.reading,
-            shadow: self.shadow,
-            max_keys: self.max_keys,
-        };
+        let mut policy = self.policy;
         policy.rules.check()?;
         policy.recovery.check()?;
         policy.set_window(self.minimum)?;
-        count("breaker.max_keys", self.max_keys as u64, MAX_KEYS as u64)?;
+        count("breaker.max_keys", policy.max_keys as u64, MAX_KEYS as u64)?;
         Ok(policy)
     }
 }

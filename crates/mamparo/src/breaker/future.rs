@@ -18,23 +18,24 @@ use super::guard::{BreakerGuard, Open};
 pub struct BreakerFuture<S: Service<Req>, P, K, Req>(#[pin] State<S, P, K, Req>);
 
 /// In each, what runs is dropped before its place is given back: nothing of a call runs on once another may have that.
+/// Where the layer is off, there is no place.
 #[pin_project(project = Now)]
 enum State<S: Service<Req>, P, K, Req> {
     /// The inner service was ready, and has been called.
-    Called(#[pin] S::Future, Open<P, K>),
+    Called(#[pin] S::Future, Option<Open<P, K>>),
     /// The inner service was not ready as the call was let through.
-    Waiting(#[pin] GateFuture<S, Req>, Open<P, K>),
+    Waiting(#[pin] GateFuture<S, Req>, Option<Open<P, K>>),
     /// It was not let through, or that has been said.
     Refused(Option<BoxError>),
 }
 
 impl<S: Service<Req>, P, K, Req> BreakerFuture<S, P, K, Req> {
     #[inline]
-    pub(super) const fn called(future: S::Future, open: Open<P, K>) -> Self {
+    pub(super) const fn called(future: S::Future, open: Option<Open<P, K>>) -> Self {
         Self(State::Called(future, open))
     }
 
-    pub(super) const fn waiting(future: GateFuture<S, Req>, open: Open<P, K>) -> Self {
+    pub(super) const fn waiting(future: GateFuture<S, Req>, open: Option<Open<P, K>>) -> Self {
         Self(State::Waiting(future, open))
     }
 
@@ -73,7 +74,7 @@ where
 #[cold]
 fn waited<Res, E, P, K>(
     outcome: Result<Res, E>,
-    open: &mut Open<P, K>,
+    open: &mut Option<Open<P, K>>,
 ) -> Result<P::Out<BreakerGuard<P, K>>, BoxError>
 where
     E: Into<BoxError>,
@@ -88,11 +89,14 @@ where
 
 /// Judges an answer, and ties the place to one that is not over yet.
 #[inline]
-fn answered<Res, P, K>(answer: Res, open: &mut Open<P, K>) -> P::Out<BreakerGuard<P, K>>
+fn answered<Res, P, K>(answer: Res, open: &mut Option<Open<P, K>>) -> P::Out<BreakerGuard<P, K>>
 where
     P: Outcome<Res>,
     K: Send + Sync + 'static,
 {
+    let Some(open) = open else {
+        return P::untied(answer);
+    };
     open.answered();
     let head = open.shared.protocol.head(Ok(&answer));
     let guard = open.judge(head);
@@ -101,13 +105,15 @@ where
 
 /// Judges an error.
 #[cold]
-fn failed<Res, P, K>(error: BoxError, open: &mut Open<P, K>) -> BoxError
+fn failed<Res, P, K>(error: BoxError, open: &mut Option<Open<P, K>>) -> BoxError
 where
     P: Outcome<Res>,
 {
-    open.answered();
-    let head = open.shared.protocol.head(Err(&error));
-    open.settle(head.verdict);
+    if let Some(open) = open {
+        open.answered();
+        let head = open.shared.protocol.head(Err(&error));
+        open.settle(head.verdict);
+    }
     error
 }
 

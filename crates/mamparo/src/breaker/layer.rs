@@ -28,6 +28,8 @@ pub(super) struct Shared<P, K> {
     pub(super) circuits: Arc<Circuits>,
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
+    /// Whether every call passes unjudged.
+    pub(super) off: bool,
 }
 
 impl BreakerLayer<Http> {
@@ -83,6 +85,7 @@ impl<P: Clone, K: Clone> BreakerLayer<P, K> {
     fn with(circuits: Arc<Circuits>, protocol: P, keying: K) -> Self {
         Self {
             shared: Spread::new(Shared {
+                off: circuits.policy().is_off(),
                 protocol,
                 keying,
                 circuits,
@@ -113,6 +116,15 @@ impl<P: Clone, K: Clone> BreakerLayer<P, K> {
             .journal()
             .set_observer(observer.clone());
         self.shared.change(|shared| shared.observer = observer);
+        self
+    }
+
+    pub(crate) fn policy(&self) -> &BreakerPolicy {
+        self.shared.circuits.policy()
+    }
+
+    pub(crate) fn judged_by(mut self, protocol: P) -> Self {
+        self.shared.change(|shared| shared.protocol = protocol);
         self
     }
 

@@ -70,6 +70,7 @@ mod state;
 mod streak;
 mod ticket;
 mod window;
+mod words;
 
 pub use config::{BreakerBuilder, BreakerPolicy};
 pub use future::BreakerFuture;

@@ -53,23 +53,36 @@ where
 
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
-        let keyed = match self.shared.keying.key(&request) {
+        let open = match self.open(&request) {
+            Ok(open) => open,
+            Err(error) => {
+                self.inner.release();
+                return BreakerFuture::refused(error);
+            }
+        };
+        match self.inner.ready() {
+            Some(service) => BreakerFuture::called(service.call(request), open),
+            None => BreakerFuture::waiting(self.inner.call(request), open),
+        }
+    }
+}
+
+impl<S, P: Clone, K: Clone> Breaker<S, P, K> {
+    /// Lets a call in, or says why not; none where the layer is off.
+    #[inline]
+    fn open<Req>(&self, request: &Req) -> Result<Option<Open<P, K>>, BoxError>
+    where
+        K: KeyOf<Req>,
+    {
+        if self.shared.off {
+            return Ok(None);
+        }
+        let keyed = match self.shared.keying.key(request) {
             Some(key) => self.shared.circuits.of(key.as_ref()),
             None => None,
         };
-        match self.shared.admit(keyed.as_deref()) {
-            Ok(ticket) => {
-                let open = Open::new(self.shared.hold(), keyed, ticket);
-                match self.inner.ready() {
-                    Some(service) => BreakerFuture::called(service.call(request), open),
-                    None => BreakerFuture::waiting(self.inner.call(request), open),
-                }
-            }
-            Err(error) => {
-                self.inner.release();
-                BreakerFuture::refused(error)
-            }
-        }
+        let ticket = self.shared.admit(keyed.as_deref())?;
+        Ok(Some(Open::new(self.shared.hold(), keyed, ticket)))
     }
 }
 

@@ -22,6 +22,7 @@ use super::state::MOST_PLACES;
 #[derive(Clone, Debug)]
 pub struct BulkheadPolicy {
     settings: BulkheadBuilder,
+    off: bool,
 }
 
 /// Settings of a [`BulkheadPolicy`].
@@ -62,6 +63,21 @@ impl BulkheadPolicy {
             adaptive: None,
             back_pressure: false,
         }
+    }
+
+    /// Turns the layer off: every call passes, and none takes a place.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self {
+            settings: Self::builder(),
+            off: true,
+        }
+    }
+
+    /// Tells whether the layer is off.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.off
     }
 
     /// Returns how many calls may run at once; where an adaptive limit begins.
@@ -113,6 +129,7 @@ impl Default for BulkheadPolicy {
     fn default() -> Self {
         Self {
             settings: Self::builder(),
+            off: false,
         }
     }
 }
@@ -213,7 +230,10 @@ impl BulkheadBuilder {
                 "must be off with partitions: a service that gets ready does not know yet for whom";
             return Err(InvalidSetting::new("back_pressure", true, mend));
         }
-        Ok(BulkheadPolicy { settings: self })
+        Ok(BulkheadPolicy {
+            settings: self,
+            off: false,
+        })
     }
 }
 

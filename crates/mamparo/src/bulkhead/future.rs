@@ -19,12 +19,13 @@ use super::wait::Wait;
 #[must_use = "futures do nothing unless polled"]
 pub struct BulkheadFuture<S: Service<Req>, P, Req>(#[pin] State<S, P, Req>);
 
-/// In each, the inner future is dropped before the place: what it holds is given back first.
+/// In each, the inner future is dropped before the place: what it holds is given back first. Where the layer is off,
+/// there is no place.
 #[pin_project(project = Now)]
 enum State<S: Service<Req>, P, Req> {
-    /// There was a place, and the inner service was ready: it has been called.
+    /// The call was let in, and the inner service was ready: it has been called.
     Called(#[pin] S::Future, Option<Place<P>>),
-    /// There was a place, and the inner service was not ready.
+    /// The call was let in, and the inner service was not ready.
     Entered(#[pin] GateFuture<S, Req>, Option<Place<P>>),
     /// It waits for a place, and for nothing further in. Boxed, because it is large and rare.
     Queued(Option<Boxed<S, P, Req>>),
@@ -46,12 +47,12 @@ struct Queued<S: Service<Req>, P, Req> {
 
 impl<S: Service<Req>, P, Req> BulkheadFuture<S, P, Req> {
     #[inline]
-    pub(super) const fn called(future: S::Future, place: Place<P>) -> Self {
-        Self(State::Called(future, Some(place)))
+    pub(super) const fn called(future: S::Future, place: Option<Place<P>>) -> Self {
+        Self(State::Called(future, place))
     }
 
-    pub(super) const fn entered(inner: GateFuture<S, Req>, place: Place<P>) -> Self {
-        Self(State::Entered(inner, Some(place)))
+    pub(super) const fn entered(inner: GateFuture<S, Req>, place: Option<Place<P>>) -> Self {
+        Self(State::Entered(inner, place))
     }
 
     pub(super) fn queued(inner: GateFuture<S, Req>, wait: Wait<P>) -> Self {
@@ -102,7 +103,7 @@ where
     P: Outcome<Res>,
 {
     let Some(place) = place.take() else {
-        return Poll::Pending; // not reached: a future is not polled after its end
+        return Poll::Ready(result.map(P::untied).map_err(Into::into));
     };
     Poll::Ready(match result {
         Ok(answer) => Ok(place.answered(answer)),

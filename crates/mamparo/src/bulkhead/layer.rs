@@ -139,9 +139,21 @@ impl<P: Clone, T> BulkheadLayer<P, T> {
 
     /// Reports what happens to an observer.
     #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.shared
-            .change(|shared| shared.observer = Some(observer));
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.observed(Some(observer))
+    }
+
+    pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        self.shared.change(|shared| shared.observer = observer);
+        self
+    }
+
+    pub(crate) fn policy(&self) -> &BulkheadPolicy {
+        &self.shared.policy
+    }
+
+    pub(crate) fn judged_by(mut self, protocol: P) -> Self {
+        self.shared.change(|shared| shared.protocol = protocol);
         self
     }
 

@@ -22,7 +22,7 @@ pub struct Bulkhead<S, P, T = ByContext> {
     inner: Gate<S>,
     shared: Spread<Shared<P>>,
     tenants: T,
-    /// Whether a call asks for more than a place: who it is for, or whether it has one already.
+    /// Whether a call asks for more than a place: who it is for, whether it has one already, or needs none.
     asks_more: bool,
     /// Under back-pressure; it is not cloned.
     ahead: Ahead<P>,
@@ -40,7 +40,9 @@ impl<S, P: Clone, T> Bulkhead<S, P, T> {
         let policy = &shared.policy;
         Self {
             inner: Gate::new(inner),
-            asks_more: policy.is_back_pressure() || policy.partitions().is_some(),
+            asks_more: policy.is_back_pressure()
+                || policy.partitions().is_some()
+                || policy.is_off(),
             shared,
             tenants,
             ahead: Ahead::Nothing,
@@ -142,20 +144,21 @@ where
 
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
-        let mut seat = Seat::default();
+        let (mut seat, mut place, mut off) = (Seat::default(), None, false);
         if self.asks_more {
-            if let Some(place) = self.taken_ahead() {
-                return BulkheadFuture::entered(self.inner.call(request), place);
-            }
+            off = self.shared.policy.is_off();
+            place = self.taken_ahead();
             seat = self.seat(&request);
         }
-        let entry = self.shared.places.enter(seat);
-        if entry != Entry::Entered {
-            return self.wait(entry, seat, request);
+        if place.is_none() && !off {
+            let entry = self.shared.places.enter(seat);
+            if entry != Entry::Entered {
+                return self.wait(entry, seat, request);
+            }
+            self.shared.note(Duration::ZERO);
+            // Before the call: whoever panics there gives the place back.
+            place = Some(Place::new(self.shared.hold(), seat));
         }
-        self.shared.note(Duration::ZERO);
-        // Before the call: whoever panics there gives the place back.
-        let place = Place::new(self.shared.hold(), seat);
         match self.inner.ready() {
             Some(ready) => BulkheadFuture::called(ready.call(request), place),
             None => BulkheadFuture::entered(self.inner.call(request), place),

@@ -23,8 +23,8 @@ use crate::replay::ReplayBody;
 use crate::stack::Stack;
 
 /// The recommended stack around hyper-util's client: what [`hyper()`] returns.
-pub type HyperClient<C, B, O = Identity, A = Identity> =
-    <Stack<O, A> as Layer<HyperTransport<ConnectTimeout<C>, ReplayBody<B>>>>::Service;
+pub type HyperClient<C, B, O = Identity, A = Identity, F = Identity> =
+    <Stack<O, A, F> as Layer<HyperTransport<ConnectTimeout<C>, ReplayBody<B>>>>::Service;
 
 /// Builds the recommended stack around a pooled client over a connector.
 ///
@@ -39,12 +39,12 @@ pub type HyperClient<C, B, O = Identity, A = Identity> =
 ///     mamparo::client::hyper(HttpConnector::new(), &Stack::http("catalog"));
 /// # let _ = catalog;
 /// ```
-pub fn hyper<C, B, O, A>(connector: C, stack: &Stack<O, A>) -> HyperClient<C, B, O, A>
+pub fn hyper<C, B, O, A, F>(connector: C, stack: &Stack<O, A, F>) -> HyperClient<C, B, O, A, F>
 where
     ConnectTimeout<C>: Connect + Clone,
     B: Body + Send + 'static,
     B::Error: Into<BoxError>,
-    Stack<O, A>: Layer<HyperTransport<ConnectTimeout<C>, ReplayBody<B>>>,
+    Stack<O, A, F>: Layer<HyperTransport<ConnectTimeout<C>, ReplayBody<B>>>,
 {
     let connector = stack.connect().layer(connector);
     let client = Client::builder(TokioExecutor::new())

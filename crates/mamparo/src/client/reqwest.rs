@@ -23,8 +23,8 @@ use crate::stack::Stack;
 ///
 /// It takes requests with any body, so a call that has no request yet must say which:
 /// `ServiceExt::<Request<String>>::ready(&mut client)`; `oneshot` sees it from its request.
-pub type ReqwestClient<O = Identity, A = Identity> =
-    <Stack<O, A> as Layer<ReqwestTransport>>::Service;
+pub type ReqwestClient<O = Identity, A = Identity, F = Identity> =
+    <Stack<O, A, F> as Layer<ReqwestTransport>>::Service;
 
 /// Builds the recommended stack around reqwest's client.
 ///
@@ -41,12 +41,12 @@ pub type ReqwestClient<O = Identity, A = Identity> =
 /// # let _ = catalog;
 /// # Ok::<(), reqwest::Error>(())
 /// ```
-pub fn reqwest<O, A>(
+pub fn reqwest<O, A, F>(
     builder: ClientBuilder,
-    stack: &Stack<O, A>,
-) -> Result<ReqwestClient<O, A>, ::reqwest::Error>
+    stack: &Stack<O, A, F>,
+) -> Result<ReqwestClient<O, A, F>, ::reqwest::Error>
 where
-    Stack<O, A>: Layer<ReqwestTransport>,
+    Stack<O, A, F>: Layer<ReqwestTransport>,
 {
     let builder = builder.connector_layer(stack.connect());
     Ok(stack.layer(ReqwestTransport::new(builder)?))

@@ -30,6 +30,7 @@ const LONGEST_WINDOW: Duration = Duration::from_secs(3_600);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadShedPolicy {
     pub(super) settings: LoadShedBuilder,
+    pub(super) off: bool,
 }
 
 /// Settings of a [`LoadShedPolicy`].
@@ -71,6 +72,21 @@ impl LoadShedPolicy {
             shares: [0.5, 0.75, 0.9, 1.0],
             retry_after: Duration::from_secs(1),
         }
+    }
+
+    /// Turns the layer off: every call passes, and none is counted.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self {
+            settings: Self::builder(),
+            off: true,
+        }
+    }
+
+    /// Tells whether the layer is off.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.off
     }
 
     /// The share of what each rule allows that such a call may use.
@@ -199,7 +215,10 @@ impl LoadShedBuilder {
             let reason = "must each be above 0 and at most 1, and none smaller than the one before";
             return Err(InvalidSetting::new("shares", value, reason));
         }
-        Ok(LoadShedPolicy { settings: self })
+        Ok(LoadShedPolicy {
+            settings: self,
+            off: false,
+        })
     }
 }
 

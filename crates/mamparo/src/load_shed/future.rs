@@ -25,6 +25,7 @@ enum State<S: Service<Req>, P, A, Req> {
     Called {
         #[pin]
         future: GateFuture<S, Req>,
+        /// None where the layer is off.
         place: Option<Place<P, A>>,
     },
     /// It waits for the inner service.
@@ -35,8 +36,7 @@ enum State<S: Service<Req>, P, A, Req> {
 
 impl<S: Service<Req>, P, A, Req> LoadShedFuture<S, P, A, Req> {
     #[inline]
-    pub(super) const fn called(future: GateFuture<S, Req>, place: Place<P, A>) -> Self {
-        let place = Some(place);
+    pub(super) const fn called(future: GateFuture<S, Req>, place: Option<Place<P, A>>) -> Self {
         Self(State::Called { future, place })
     }
 
@@ -67,7 +67,7 @@ where
                     let outcome = ready!(future.poll(cx)).map_err(Into::into);
                     return match place.take() {
                         Some(place) => Poll::Ready(ended(outcome, place)),
-                        None => Poll::Pending, // polled after its end
+                        None => Poll::Ready(outcome.map(P::untied)),
                     };
                 }
                 Now::Waiting(waiting) => {

@@ -132,9 +132,21 @@ impl<P: Clone, A: Clone> LoadShedLayer<P, A> {
 
     /// Reports what happens to an observer.
     #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.shared
-            .change(|shared| shared.observer = Some(observer));
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.observed(Some(observer))
+    }
+
+    pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        self.shared.change(|shared| shared.observer = observer);
+        self
+    }
+
+    pub(crate) fn policy(&self) -> &LoadShedPolicy {
+        &self.shared.policy
+    }
+
+    pub(crate) fn judged_by(mut self, protocol: P) -> Self {
+        self.shared.change(|shared| shared.protocol = protocol);
         self
     }
 

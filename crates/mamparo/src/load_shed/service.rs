@@ -51,18 +51,39 @@ where
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
         let shared = &*self.shared;
-        let call = Call::new(shared, &request);
         let ready = self.inner.is_ready();
-        let place = match shared.admit(&call, ready, || self.shared.hold()) {
-            Ok(place) => place,
-            Err(by) => {
-                self.inner.release();
-                return LoadShedFuture::refused(shared.refuse(by, call.priority));
+        let mut place = None;
+        if !shared.policy.is_off() {
+            let call = Call::new(shared, &request);
+            let admitted = match shared.admit(&call, ready, || self.shared.hold()) {
+                Ok(place) => place,
+                Err(by) => {
+                    self.inner.release();
+                    return LoadShedFuture::refused(shared.refuse(by, call.priority));
+                }
+            };
+            if !ready {
+                return self.wait(request, admitted, call);
             }
-        };
-        if ready {
-            return LoadShedFuture::called(self.inner.call(request), place);
+            place = Some(admitted);
         }
+        // One call, whether or not the layer is off: what is further in is compiled into each.
+        LoadShedFuture::called(self.inner.call(request), place)
+    }
+}
+
+impl<S, P, A> LoadShed<S, P, A> {
+    /// Waits for the inner service.
+    #[cold]
+    fn wait<Req>(
+        &mut self,
+        request: Req,
+        place: Place<P, A>,
+        call: Call,
+    ) -> LoadShedFuture<S, P, A, Req>
+    where
+        S: Service<Req> + Clone,
+    {
         let gate = self.inner.clone();
         let gate = std::mem::replace(&mut self.inner, gate);
         LoadShedFuture::waits(Waiting::new(gate, request, place, call))

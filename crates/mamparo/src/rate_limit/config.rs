@@ -31,6 +31,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(366 * 86_400);
 pub struct RateLimitPolicy {
     pub(super) settings: RateLimitBuilder,
     pub(super) gcra: Gcra,
+    pub(super) off: bool,
 }
 
 /// Settings of a [`RateLimitPolicy`].
@@ -58,6 +59,29 @@ impl RateLimitPolicy {
             max_keys: 10_000,
             obey: None,
         }
+    }
+
+    /// Turns the layer off: every call passes, and none is counted.
+    #[must_use]
+    pub fn off() -> Self {
+        let (count, period) = (u32::MAX, Duration::from_secs(1));
+        Self {
+            settings: Self::per(period, count),
+            gcra: Gcra::new(count, period, count),
+            off: true,
+        }
+    }
+
+    /// Tells whether the layer is off.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// Returns the rate: how much passes in each period.
+    #[must_use]
+    pub const fn rate(&self) -> (u32, Duration) {
+        (self.settings.count, self.settings.period)
     }
 
     /// Returns how much may pass at once, after a pause.
@@ -166,6 +190,7 @@ impl RateLimitBuilder {
         Ok(RateLimitPolicy {
             settings: self,
             gcra: Gcra::new(count, period, burst),
+            off: false,
         })
     }
 }

@@ -198,10 +198,17 @@ impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
 
     /// Reports what happens to an observer.
     #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.shared
-            .change(|shared| shared.observer = Some(observer));
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.observed(Some(observer))
+    }
+
+    pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        self.shared.change(|shared| shared.observer = observer);
         self
+    }
+
+    pub(crate) fn policy(&self) -> &RateLimitPolicy {
+        &self.shared.policy
     }
 
     /// Returns for how many keys a limit is kept now.

@@ -54,6 +54,9 @@ where
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
         let shared = &*self.shared;
+        if shared.policy.is_off() {
+            return self.pass(request, None, None);
+        }
         let cost = shared.charge.cost(&request);
         let own = shared.own(shared.charge.key(&request).as_ref());
         let bucket = own.as_ref().unwrap_or(&shared.one);
@@ -64,19 +67,7 @@ where
             Decision::NotYet { wait: 0 }
         } else {
             match bucket.meter.take(gcra, nanos, cost) {
-                Ok(taken) => {
-                    let obeys = shared.policy.settings.obey.is_some();
-                    return match self.inner.ready() {
-                        Some(inner) if !obeys => RateLimitFuture::called(inner.call(request)),
-                        Some(inner) => {
-                            let future = GateFuture::Called {
-                                future: inner.call(request),
-                            };
-                            RateLimitFuture::attended(future, None, self.limit(own))
-                        }
-                        None => self.not_ready(request, own, taken),
-                    };
-                }
+                Ok(taken) => return self.pass(request, own, Some(taken)),
                 Err(refused) => refused,
             }
         };
@@ -90,20 +81,44 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
         Limit::new(self.shared.hold(), own)
     }
 
+    /// Makes a call that passes, and has taken something unless the layer is off.
+    #[inline]
+    fn pass<Req>(
+        &mut self,
+        request: Req,
+        own: Option<Arc<Bucket>>,
+        taken: Option<Taken>,
+    ) -> RateLimitFuture<S, C, L, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        let obeys = self.shared.policy.settings.obey.is_some();
+        match self.inner.ready() {
+            Some(inner) if !obeys => RateLimitFuture::called(inner.call(request)),
+            Some(inner) => {
+                let future = GateFuture::Called {
+                    future: inner.call(request),
+                };
+                RateLimitFuture::attended(future, None, self.limit(own))
+            }
+            None => self.not_ready(request, own, taken),
+        }
+    }
+
     /// Waits for the inner service, and gives back what it took if it is never called.
     #[cold]
     fn not_ready<Req>(
         &mut self,
         request: Req,
         own: Option<Arc<Bucket>>,
-        taken: Taken,
+        taken: Option<Taken>,
     ) -> RateLimitFuture<S, C, L, Req>
     where
         S: Service<Req> + Clone,
     {
         let limit = self.limit(own);
-        let unsent = Box::new(Unsent::new(Arc::clone(limit.bucket()), taken));
-        RateLimitFuture::attended(self.inner.call(request), Some(unsent), limit)
+        let unsent = taken.map(|taken| Box::new(Unsent::new(Arc::clone(limit.bucket()), taken)));
+        RateLimitFuture::attended(self.inner.call(request), unsent, limit)
     }
 
     /// Waits for its turn, or is refused.

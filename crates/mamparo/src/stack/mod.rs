@@ -29,11 +29,18 @@
 //! # }
 //! ```
 
+mod describe;
+mod handles;
 mod order;
+mod resends;
 mod settings;
+mod slot;
 
-pub use order::Ordered;
+pub use describe::WorstCase;
+pub use order::{Attempt, Operation, Ordered};
+pub use resends::{Resends, ResendsFuture};
 pub use settings::Stack;
+pub use slot::FallbackSlot;
 
 #[cfg(test)]
 mod tests;

@@ -1,24 +1,37 @@
 //! The order, spelled once.
 
 use mamparo_core::http::Http;
-use tower_layer::Layer;
+use tower_layer::{Identity, Layer};
 
-use super::Stack;
+use super::resends::Resends;
+use super::{FallbackSlot, Stack};
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
+use crate::breaker::{Breaker, BreakerLayer, One};
+use crate::bulkhead::{Bulkhead, BulkheadLayer};
 use crate::deadline::{DeadlineLayer, DeadlineService};
 use crate::idempotency_key::{IdempotencyKey, IdempotencyKeyLayer};
-use crate::retry::{Retry, RetryLayer};
+use crate::load_shed::{AllEqual, LoadShed, LoadShedLayer};
+use crate::rate_limit::{HttpLimits, OneLimit, RateLimit, RateLimitLayer};
 use crate::wire::HttpWire;
 
-/// What stands between the two layers of telemetry, around `S`.
-pub type Ordered<S> =
-    DeadlineService<IdempotencyKey<Retry<AttemptTimeout<S, HttpWire>, Http>>, HttpWire>;
+/// What stands between the two layers of telemetry, around `S`; `F` is the fallback, or [`Identity`] for none.
+pub type Ordered<S, F = Identity> = DeadlineService<<F as Layer<Operation<S>>>::Service, HttpWire>;
 
-impl<S, O, A> Layer<S> for Stack<O, A>
+/// What happens once per operation, inside of its deadline and of its fallback.
+pub type Operation<S> =
+    LoadShed<IdempotencyKey<Bulkhead<Broken<Resends<Attempt<S>, Http>>, Http>>, Http, AllEqual>;
+
+/// What happens once per attempt.
+pub type Attempt<S> = Broken<RateLimit<AttemptTimeout<S, HttpWire>, OneLimit, HttpLimits>>;
+
+type Broken<S> = Breaker<S, Http, One>;
+
+impl<S, O, A, F> Layer<S> for Stack<O, A, F>
 where
     A: Layer<S>,
     A::Service: Clone,
-    O: Layer<Ordered<A::Service>>,
+    F: FallbackSlot + Layer<Operation<A::Service>>,
+    O: Layer<Ordered<A::Service, F>>,
 {
     type Service = O::Service;
 
@@ -28,32 +41,57 @@ where
         let service = self.attempt_telemetry.layer(transport);
         // One limit per physical send, and the header written anew with what remains.
         let service = self.attempt_timeout().layer(service);
-        // The one owner of resends.
-        let service = self.retrying().layer(service);
+        // Each attempt is charged, and waits for its turn outside of what it may take.
+        let service = self.rate_limited().layer(service);
+        // Sees every attempt, so that it opens on the damage done; whoever resends does not resend what it refuses.
+        let service = self.broken(&self.breaker).layer(service);
+        // The one owner of resends: all that is inside happens once per attempt.
+        let service = self.resent(service);
+        // Opt-in: sees what comes of an operation in the end.
+        let service = self.broken(&self.operation_breaker).layer(service);
+        // Refuses before any work is spent; its place is kept over all attempts, until the body ends.
+        let service = self.bounded().layer(service);
         // One key per operation, before anything can resend.
         let service = self.keyed().layer(service);
+        // Opt-in: what is shed has cost nothing yet.
+        let service = self.shed().layer(service);
+        // Opt-in: sees what finally comes of an operation, and answers in time or not at all.
+        let service = self.fallen_back().layer(service);
         // Its clock starts before any wait.
-        let service = self.bounded().layer(service);
+        let service = self.timed().layer(service);
         // The denominator: one record per operation, whatever happens inside.
         self.operation_telemetry.layer(service)
     }
 }
 
-impl<O, A> Stack<O, A> {
+impl<O, A, F> Stack<O, A, F> {
     fn attempt_timeout(&self) -> AttemptTimeoutLayer<HttpWire> {
         AttemptTimeoutLayer::with_wire(self.attempt, self.wire.clone())
             .dependency(self.dependency)
             .observed(self.observer.clone())
     }
 
-    fn retrying(&self) -> RetryLayer<Http> {
+    fn rate_limited(&self) -> RateLimitLayer<OneLimit, HttpLimits> {
+        self.rate_limit.clone().observed(self.observer.clone())
+    }
+
+    fn broken(&self, breaker: &BreakerLayer<Http>) -> BreakerLayer<Http> {
+        let layer = breaker.clone().judged_by(self.http.clone());
+        layer.observed(self.observer.clone())
+    }
+
+    fn resent<S: Clone>(&self, service: S) -> Resends<S, Http> {
         let http = match self.key.header() {
             Some(name) => self.http.clone().with_key_header(name.clone()),
             None => self.http.clone(),
         };
-        RetryLayer::new(self.retry.clone(), http)
-            .dependency(self.dependency)
-            .observed(self.observer.clone())
+        self.owner
+            .around(service, http, self.dependency, self.observer.clone())
+    }
+
+    fn bounded(&self) -> BulkheadLayer<Http> {
+        let layer = self.bulkhead.clone().judged_by(self.http.clone());
+        layer.observed(self.observer.clone())
     }
 
     fn keyed(&self) -> IdempotencyKeyLayer {
@@ -62,7 +100,19 @@ impl<O, A> Stack<O, A> {
             .observed(self.observer.clone())
     }
 
-    fn bounded(&self) -> DeadlineLayer<HttpWire> {
+    fn shed(&self) -> LoadShedLayer<Http> {
+        let layer = self.load_shed.clone().judged_by(self.http.clone());
+        layer.observed(self.observer.clone())
+    }
+
+    fn fallen_back(&self) -> F
+    where
+        F: FallbackSlot,
+    {
+        self.fallback.fitted(&self.http, self.observer.as_ref())
+    }
+
+    fn timed(&self) -> DeadlineLayer<HttpWire> {
         DeadlineLayer::with_wire(self.deadline, self.wire.clone())
             .dependency(self.dependency)
             .observed(self.observer.clone())

@@ -6,22 +6,37 @@ use mamparo_core::http::Http;
 use mamparo_core::{Dependency, Observer};
 use tower_layer::Identity;
 
+use super::resends::Owner;
 use crate::attempt_timeout::AttemptPolicy;
+use crate::breaker::{BreakerLayer, BreakerPolicy};
+use crate::bulkhead::{BulkheadLayer, BulkheadPolicy};
 use crate::connect_timeout::ConnectTimeoutLayer;
 use crate::deadline::DeadlinePolicy;
+use crate::fallback::{FallbackLayer, FallbackPolicy};
+use crate::hedge::HedgePolicy;
 use crate::idempotency_key::KeyPolicy;
+use crate::load_shed::{LoadShedLayer, LoadShedPolicy};
+use crate::rate_limit::{HttpLimits, OneLimit, RateLimitLayer, RateLimitPolicy};
 use crate::retry::RetryPolicy;
 use crate::wire::HttpWire;
 
 /// The recommended stack for one dependency; a tower `Layer`, see the [module](super).
 ///
-/// A clone shares the retry's budget, which belongs to the dependency.
+/// `O` and `A` are the layers of telemetry, around an operation and around each attempt; `F` is the fallback.
+///
+/// A clone shares all state that belongs to the dependency: budget, breakers, places, rates. Setting a policy begins
+/// with new state, for this stack alone.
 #[derive(Clone, Debug)]
-pub struct Stack<O = Identity, A = Identity> {
+pub struct Stack<O = Identity, A = Identity, F = Identity> {
     pub(super) dependency: Dependency,
     pub(super) deadline: DeadlinePolicy,
+    pub(super) load_shed: LoadShedLayer<Http>,
     pub(super) key: KeyPolicy,
-    pub(super) retry: RetryPolicy,
+    pub(super) bulkhead: BulkheadLayer<Http>,
+    pub(super) operation_breaker: BreakerLayer<Http>,
+    pub(super) owner: Owner,
+    pub(super) breaker: BreakerLayer<Http>,
+    pub(super) rate_limit: RateLimitLayer<OneLimit, HttpLimits>,
     pub(super) attempt: AttemptPolicy,
     pub(super) connect: ConnectTimeoutLayer,
     pub(super) http: Http,
@@ -29,18 +44,29 @@ pub struct Stack<O = Identity, A = Identity> {
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) operation_telemetry: O,
     pub(super) attempt_telemetry: A,
+    pub(super) fallback: F,
 }
 
 impl Stack {
-    /// Starts from the defaults for a dependency: 10 s for an operation, 3 attempts of 2 s, no keys.
+    /// Starts from the defaults for a dependency.
+    ///
+    /// On are: 10 s for an operation, 64 operations at once and 64 waiting for up to 100 ms, 3 attempts of 2 s, and a
+    /// breaker that observes attempts and opens at 5 failures in a row. Off are: load shedding, a fallback,
+    /// idempotency keys, a breaker that observes operations, and a rate limit.
     #[must_use]
     pub fn http(dependency: impl Into<Dependency>) -> Self {
         let dependency = dependency.into();
+        let breaker = |policy| BreakerLayer::http(policy).dependency(dependency);
         Self {
             dependency,
             deadline: DeadlinePolicy::default(),
+            load_shed: LoadShedLayer::http(LoadShedPolicy::off()).dependency(dependency),
             key: KeyPolicy::off(),
-            retry: RetryPolicy::default(),
+            bulkhead: BulkheadLayer::http(BulkheadPolicy::default()).dependency(dependency),
+            operation_breaker: breaker(BreakerPolicy::off()),
+            owner: Owner::Retry(RetryPolicy::default()),
+            breaker: breaker(BreakerPolicy::default()),
+            rate_limit: RateLimitLayer::http(RateLimitPolicy::off()).dependency(dependency),
             attempt: AttemptPolicy::default(),
             connect: ConnectTimeoutLayer::default().dependency(dependency),
             http: Http::default(),
@@ -48,15 +74,23 @@ impl Stack {
             observer: None,
             operation_telemetry: Identity::new(),
             attempt_telemetry: Identity::new(),
+            fallback: Identity::new(),
         }
     }
 }
 
-impl<O, A> Stack<O, A> {
+impl<O, A, F> Stack<O, A, F> {
     /// Sets how long an operation may take; 10 s by default.
     #[must_use]
     pub fn deadline(mut self, policy: DeadlinePolicy) -> Self {
         self.deadline = policy;
+        self
+    }
+
+    /// Sheds operations while the load is too high; off by default.
+    #[must_use]
+    pub fn load_shed(mut self, policy: LoadShedPolicy) -> Self {
+        self.load_shed = LoadShedLayer::http(policy).dependency(self.dependency);
         self
     }
 
@@ -67,10 +101,52 @@ impl<O, A> Stack<O, A> {
         self
     }
 
+    /// Sets how many operations may run at once, and how many wait; 64 and 64 by default.
+    #[must_use]
+    pub fn bulkhead(mut self, policy: BulkheadPolicy) -> Self {
+        self.bulkhead = BulkheadLayer::http(policy).dependency(self.dependency);
+        self
+    }
+
+    /// Adds a breaker around whatever resends: it observes operations, each by what comes of it in the end; off by default.
+    ///
+    /// It opens later than the one that observes [attempts](Self::breaker), and can stand beside it.
+    #[must_use]
+    pub fn operation_breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.operation_breaker = BreakerLayer::http(policy).dependency(self.dependency);
+        self
+    }
+
     /// Sets when and how often a failed request is sent again; 3 attempts by default.
+    ///
+    /// It is the one owner of resends: a [hedge](Self::hedge) that was set before is gone.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
+        self.owner = Owner::Retry(policy);
+        self
+    }
+
+    /// Sends a slow request a second time beside the first, instead of sending a failed one again.
+    ///
+    /// It is the one owner of resends: a [retry](Self::retry) that was set before is gone. To let it share what pays for
+    /// resends with another stack, of the same dependency's other calls, give it that one's [budget](Self::budget).
+    #[must_use]
+    pub fn hedge(mut self, policy: HedgePolicy) -> Self {
+        self.owner = Owner::hedge(policy);
+        self
+    }
+
+    /// Sets when the breaker opens that observes attempts; at 5 failures in a row by default.
+    #[must_use]
+    pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.breaker = BreakerLayer::http(policy).dependency(self.dependency);
+        self
+    }
+
+    /// Lets attempts pass at a rate; off by default, since only the dependency's owner knows it.
+    #[must_use]
+    pub fn rate_limit(mut self, policy: RateLimitPolicy) -> Self {
+        self.rate_limit = RateLimitLayer::http(policy).dependency(self.dependency);
         self
     }
 
@@ -88,7 +164,7 @@ impl<O, A> Stack<O, A> {
         self
     }
 
-    /// Sets which answers are failures, and which may be sent again.
+    /// Sets which answers are failures, and which may be sent again: for every layer of the stack.
     #[must_use]
     pub fn classifier(mut self, http: Http) -> Self {
         self.http = http;
@@ -109,21 +185,47 @@ impl<O, A> Stack<O, A> {
         self
     }
 
+    /// Gives an operation that failed another answer; none by default. See [`fallback`](crate::fallback).
+    #[must_use]
+    pub fn fallback<T>(
+        self,
+        policy: FallbackPolicy,
+        substitute: T,
+    ) -> Stack<O, A, FallbackLayer<Http, T>> {
+        let fallback = FallbackLayer::http(policy, substitute).dependency(self.dependency);
+        self.with(|operation, attempt, _| (operation, attempt, fallback))
+    }
+
     /// Adds the layers that record an operation and each of its attempts: those of `mamparo-telemetry`.
     #[must_use]
-    pub fn telemetry<O2, A2>(self, operation: O2, attempt: A2) -> Stack<O2, A2> {
+    pub fn telemetry<O2, A2>(self, operation: O2, attempt: A2) -> Stack<O2, A2, F> {
+        self.with(|_, _, fallback| (operation, attempt, fallback))
+    }
+
+    fn with<O2, A2, F2>(self, change: impl FnOnce(O, A, F) -> (O2, A2, F2)) -> Stack<O2, A2, F2> {
+        let (operation_telemetry, attempt_telemetry, fallback) = change(
+            self.operation_telemetry,
+            self.attempt_telemetry,
+            self.fallback,
+        );
         Stack {
             dependency: self.dependency,
             deadline: self.deadline,
+            load_shed: self.load_shed,
             key: self.key,
-            retry: self.retry,
+            bulkhead: self.bulkhead,
+            operation_breaker: self.operation_breaker,
+            owner: self.owner,
+            breaker: self.breaker,
+            rate_limit: self.rate_limit,
             attempt: self.attempt,
             connect: self.connect,
             http: self.http,
             wire: self.wire,
             observer: self.observer,
-            operation_telemetry: operation,
-            attempt_telemetry: attempt,
+            operation_telemetry,
+            attempt_telemetry,
+            fallback,
         }
     }
 

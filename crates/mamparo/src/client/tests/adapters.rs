@@ -14,6 +14,7 @@ use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::server::{Reply, Server};
 use tower::{Layer, ServiceExt};
 
+use crate::breaker::BreakerPolicy;
 use crate::client::*;
 use crate::replay::ReplayBody;
 use crate::retry::{Ending, RetryError, RetryPolicy};
@@ -329,7 +330,9 @@ async fn fifty_resends_leave_no_connection_behind() {
         .budget(mamparo_core::Budget::unlimited());
     let client = hyper(
         HttpConnector::new(),
-        &Stack::http("peer").retry(policy.build().unwrap()),
+        &Stack::http("peer")
+            .retry(policy.build().unwrap())
+            .breaker(BreakerPolicy::off()),
     );
     for _ in 0..25 {
         let answer = client

@@ -1,0 +1,57 @@
+//! What an operator reads of a stack while it works, and forces.
+
+use mamparo_core::Budget;
+use mamparo_core::http::Http;
+
+use super::Stack;
+use crate::breaker::{BreakerHandle, BreakerLayer};
+use crate::bulkhead::BulkheadHandle;
+use crate::load_shed::LoadShedLayer;
+
+impl<O, A, F> Stack<O, A, F> {
+    /// Returns a handle of the breaker that observes attempts; none where it is off.
+    ///
+    /// It is the breaker of all services that this stack has made or will make, and of its clones.
+    ///
+    /// ```
+    /// use mamparo::breaker::BreakerState;
+    /// use mamparo::stack::Stack;
+    ///
+    /// let stack = Stack::http("catalog");
+    /// let breaker = stack.breaker_handle().unwrap();
+    /// breaker.force_open();
+    /// assert_eq!(breaker.state(), BreakerState::ForcedOpen);
+    /// ```
+    #[must_use]
+    pub fn breaker_handle(&self) -> Option<BreakerHandle> {
+        handle(&self.breaker)
+    }
+
+    /// Returns a handle of the breaker that observes operations; none where it is off.
+    #[must_use]
+    pub fn operation_breaker_handle(&self) -> Option<BreakerHandle> {
+        handle(&self.operation_breaker)
+    }
+
+    /// Returns a handle of the bulkhead, which reads and resizes it; none where it is off.
+    #[must_use]
+    pub fn bulkhead_handle(&self) -> Option<BulkheadHandle> {
+        (!self.bulkhead.policy().is_off()).then(|| self.bulkhead.handle())
+    }
+
+    /// Returns the layer that sheds load, which says how much there is; none where it is off.
+    #[must_use]
+    pub fn load_shed_layer(&self) -> Option<&LoadShedLayer<Http>> {
+        (!self.load_shed.policy().is_off()).then_some(&self.load_shed)
+    }
+
+    /// Returns the budget that pays for resends.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        self.owner.budget()
+    }
+}
+
+fn handle(breaker: &BreakerLayer<Http>) -> Option<BreakerHandle> {
+    (!breaker.policy().is_off()).then(|| breaker.handle())
+}

@@ -1,0 +1,168 @@
+//! The one owner of resends: a retry, or a hedge in its place.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mamparo_core::http::Http;
+use mamparo_core::{Answer, BoxError, Budget, Classify, Dependency, Observer};
+use pin_project::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::hedge::{Hedge, HedgeFuture, HedgeLayer, HedgePolicy};
+use crate::replay::Replay;
+use crate::retry::{Retry, RetryFuture, RetryLayer, RetryPolicy};
+
+/// Which of the two it is, and its settings.
+#[derive(Clone, Debug)]
+pub(super) enum Owner {
+    Retry(RetryPolicy),
+    // Its state is shared by all services, so the layer is made once.
+    Hedge(HedgeLayer<Http>),
+}
+
+impl Owner {
+    pub(super) fn hedge(policy: HedgePolicy) -> Self {
+        Self::Hedge(HedgeLayer::http(policy))
+    }
+
+    pub(super) fn max_attempts(&self) -> u32 {
+        match self {
+            Self::Retry(policy) => policy.max_attempts(),
+            Self::Hedge(layer) => layer.policy().max_attempts(),
+        }
+    }
+
+    pub(super) fn budget(&self) -> &Budget {
+        match self {
+            Self::Retry(policy) => policy.budget(),
+            Self::Hedge(layer) => layer.policy().budget(),
+        }
+    }
+
+    /// Puts the owner around a service.
+    pub(super) fn around<S: Clone>(
+        &self,
+        service: S,
+        http: Http,
+        dependency: Dependency,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Resends<S, Http> {
+        Resends(match self {
+            Self::Retry(policy) => {
+                let layer = RetryLayer::new(policy.clone(), http);
+                let layer = layer.dependency(dependency).observed(observer);
+                Either::Retry(layer.layer(service))
+            }
+            Self::Hedge(layer) => {
+                let layer = layer.clone().judged_by(http);
+                let layer = layer.dependency(dependency).observed(observer);
+                Either::Hedge(layer.layer(service))
+            }
+        })
+    }
+}
+
+/// Resends what failed or is slow: a [`Retry`] or a [`Hedge`].
+pub struct Resends<S, P>(Either<Retry<S, P>, Hedge<S, P>>);
+
+#[derive(Clone, Debug)]
+enum Either<R, H> {
+    Retry(R),
+    Hedge(H),
+}
+
+impl<S, P, Req> Service<Req> for Resends<S, P>
+where
+    P: Replay<Req> + Classify<S::Response> + Answer<S::Response> + Clone,
+    S: Service<P::Wire> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = ResendsFuture<S, P, Req>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        match &mut self.0 {
+            Either::Retry(retry) => retry.poll_ready(cx),
+            Either::Hedge(hedge) => hedge.poll_ready(cx),
+        }
+    }
+
+    #[inline]
+    fn call(&mut self, request: Req) -> Self::Future {
+        ResendsFuture(match &mut self.0 {
+            Either::Retry(retry) => State::Retry(retry.call(request)),
+            Either::Hedge(hedge) => State::Hedge(Box::pin(hedge.call(request))),
+        })
+    }
+}
+
+/// The future of one operation, with all its attempts.
+#[pin_project]
+#[must_use = "futures do nothing unless polled"]
+pub struct ResendsFuture<S, P, Req>(#[pin] State<S, P, Req>)
+where
+    P: Replay<Req>,
+    S: Service<P::Wire>;
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large one is the usual one, and boxing it would cost each call an allocation"
+)]
+#[pin_project(project = Projected)]
+enum State<S, P, Req>
+where
+    P: Replay<Req>,
+    S: Service<P::Wire>,
+{
+    Retry(#[pin] RetryFuture<S, P, Req>),
+    /// Boxed, because it is larger, and a stack that retries would carry its room along.
+    Hedge(Pin<Box<HedgeFuture<S, P, Req>>>),
+}
+
+impl<S, P, Req> Future for ResendsFuture<S, P, Req>
+where
+    P: Replay<Req> + Classify<S::Response> + Answer<S::Response>,
+    S: Service<P::Wire> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Output = Result<S::Response, BoxError>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().0.project() {
+            Projected::Retry(retry) => retry.poll(cx),
+            Projected::Hedge(hedge) => hedge.as_mut().poll(cx),
+        }
+    }
+}
+
+impl<S: Clone, P> Clone for Resends<S, P> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S: fmt::Debug, P> fmt::Debug for Resends<S, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<S, P, Req> fmt::Debug for ResendsFuture<S, P, Req>
+where
+    P: Replay<Req>,
+    S: Service<P::Wire>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            State::Retry(retry) => retry.fmt(f),
+            State::Hedge(hedge) => hedge.fmt(f),
+        }
+    }
+}
