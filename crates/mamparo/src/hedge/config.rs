@@ -161,7 +161,8 @@ impl HedgeBuilder {
 
     /// Sets whether only idempotent requests are hedged, true by default.
     ///
-    /// A request that is hedged takes effect twice unless it is idempotent by its method or by its key.
+    /// A request that is hedged takes effect twice unless it is idempotent by its method or by its key. Any other is still
+    /// sent again, but never beside an attempt under way, when a failure proves that it was never processed.
     #[must_use]
     pub const fn idempotent_only(mut self, only: bool) -> Self {
         self.idempotent_only = only;

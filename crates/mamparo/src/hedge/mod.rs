@@ -13,8 +13,9 @@
 //!   [`Ending`].
 //! - Hedges are bounded: by a share of the operations, by the dependency's [budget](mamparo_core::Budget), which they
 //!   share with retries, by the deadline, and by `max_attempts`, which counts the original.
-//! - Only idempotent requests are hedged, by their method or by their key. A request that can't be, or not any more, is
-//!   sent as if there were no hedge, and an [event](mamparo_core::What::HedgeOff) says why.
+//! - Only idempotent requests are hedged, by their method or by their key. Any other is sent again only after a failure
+//!   that proves that it was never processed, such as a refused connection: one attempt after the other. A request that
+//!   can't be hedged, or not any more, is sent as if there were no hedge, and an [event](mamparo_core::What::HedgeOff) says why.
 //! - The server sees the attempt's number in [`ATTEMPT_HEADER`](crate::replay::ATTEMPT_HEADER); everything inside sees
 //!   it in the [context](mamparo_core::CallContext).
 //!

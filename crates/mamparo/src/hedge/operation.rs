@@ -54,6 +54,8 @@ pub(super) struct Race<S: Service<W>, W> {
     pub(super) last_response: Option<Box<ResponseHead>>,
     /// Whether an attempt may have taken effect that was not safe to make twice.
     pub(super) in_doubt: bool,
+    /// Until when the server asked to send nothing; another attempt's failure does not shorten it.
+    not_before: Option<Instant>,
 }
 
 impl<S: Service<W>, W> Default for Race<S, W> {
@@ -64,6 +66,7 @@ impl<S: Service<W>, W> Default for Race<S, W> {
             best: None,
             last_response: None,
             in_doubt: false,
+            not_before: None,
         }
     }
 }
@@ -169,7 +172,9 @@ where
         self.next = Next::Never;
         let doubled = self.course.running > 0 && !self.safety.is_idempotent();
         self.race().in_doubt |= doubled;
-        let losers = mem::take(&mut self.race().later);
+        let race = self.race();
+        let losers = mem::take(&mut race.later);
+        race.best = None;
         let (Some(latency), Some(started)) = (&self.made.shared.latency, winner.started) else {
             return;
         };
@@ -202,6 +207,7 @@ where
             (When::AtDelay, _) => self.next,
             (When::Now | When::Never, _) => Next::Never,
         };
+        let next = self.not_earlier(next, when, now);
         let best = self.better(attempted);
         self.next = next;
         let waits = self.course.running == 0 && matches!(next, Next::At(_));
@@ -219,6 +225,19 @@ where
             self.race().last_response = head.map(Box::new);
         }
         None
+    }
+
+    /// Puts the next attempt off for as long as the server has asked in any answer so far.
+    fn not_earlier(&mut self, next: Next, when: When, now: Instant) -> Next {
+        let not_before = &mut self.race().not_before;
+        if let When::After(wait) = when {
+            *not_before = (*not_before).max(Some(clock::later(now, wait)));
+        }
+        match (next, *not_before) {
+            (Next::Now(_), Some(until)) if until > now => Next::At(until),
+            (Next::At(at), Some(until)) => Next::At(at.max(until)),
+            _ => next,
+        }
     }
 
     fn better(&mut self, attempted: Attempted<S::Response>) -> Attempted<S::Response> {
@@ -278,7 +297,7 @@ where
             Ok(arm) => {
                 self.course.begin();
                 self.race().later.push(arm);
-                if self.course.may_go_on() {
+                if self.course.may_hedge() {
                     self.next = Next::At(clock::later(now, self.made.shared.delay(now)));
                 }
                 None

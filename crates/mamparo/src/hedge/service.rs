@@ -47,10 +47,12 @@ where
         let mut scene = scene(shared);
         let safety = shared.protocol.safety(&request);
         let hedged = hedged(&shared.policy, safety, scene.scope.is_inside_retry());
-        if hedged.is_err() {
+        // What is not hedged may still be sent again once a failure proves that it was never processed.
+        let one_by_one = hedged == Err(NotResent::NotIdempotent);
+        if hedged.is_err() && !one_by_one {
             scene.most = 1;
         }
-        let keep = hedged.is_ok().then_some(shared.policy.settings.max_body);
+        let keep = (hedged.is_ok() || one_by_one).then_some(shared.policy.settings.max_body);
         let (wire, held) = shared.protocol.split(request, keep);
         let off = match hedged {
             Ok(()) => held.is_none().then_some(NotResent::BodyTooLarge),
@@ -70,6 +72,12 @@ where
             (policy.budget().deposit(tenant), policy.extra.deposit(None))
         });
         let next = off.map_or(Next::AtDelay, |_| Next::Never);
+        let course = if one_by_one {
+            let too_large = held.is_none().then_some(NotResent::BodyTooLarge);
+            Course::begun(scene.most, too_large).one_by_one()
+        } else {
+            Course::begun(scene.most, off)
+        };
         // The instance that was polled ready makes the first attempt; those to come wait for a readiness of their own.
         let before = scene.scope.sends();
         let entered = scene.scope.entered();
@@ -82,7 +90,7 @@ where
             timer: None,
             operation: Operation {
                 held,
-                course: Course::begun(scene.most, off),
+                course,
                 scene,
                 safety,
                 next,

@@ -21,6 +21,8 @@ pub(super) struct Course {
     halted: Option<NotResent>,
     /// The kinds of failure that allow one resend and have had it, a bit each.
     once: u16,
+    /// Whether attempts run side by side; else one follows another, after proof that that was never processed.
+    beside: bool,
 }
 
 /// What is known when an attempt has ended.
@@ -67,7 +69,19 @@ impl Course {
             most,
             halted,
             once: 0,
+            beside: true,
         }
+    }
+
+    /// No attempt is begun while another is under way: the request is not safe to be made twice.
+    pub(super) const fn one_by_one(mut self) -> Self {
+        self.beside = false;
+        self
+    }
+
+    /// Whether another attempt may be begun while those before it are under way.
+    pub(super) const fn may_hedge(&self) -> bool {
+        self.beside && self.may_go_on()
     }
 
     /// Whether another attempt may be begun.

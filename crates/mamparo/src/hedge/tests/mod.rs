@@ -5,3 +5,4 @@ mod bodies;
 mod budgets;
 mod cast;
 mod company;
+mod one_by_one;
