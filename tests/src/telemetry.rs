@@ -9,11 +9,14 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Empty};
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
+use mamparo::breaker::{BreakerLayer, BreakerPolicy};
+use mamparo::bulkhead::{BulkheadLayer, BulkheadPolicy};
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::replay::ReplayBody;
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo_core::event::Observers;
-use mamparo_core::{BoxError, Budget, Observer};
+use mamparo_core::{BoxError, Budget, Observer, Rejection};
+use mamparo_telemetry::metrics::Places;
 use mamparo_telemetry::{AttemptLayer, Metrics, OperationLayer, TracingObserver};
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Script, Step};
@@ -272,4 +275,57 @@ async fn an_operation_that_fails_is_one_warning() {
         let warnings = written.levels.iter().filter(|level| **level == Level::WARN);
         assert_eq!(warnings.count(), 1, "{:?}", written.levels);
     }
+}
+
+/// A breaker that opens at the first failure stands inside the retry, a bulkhead outside.
+#[tokio::test(start_paused = true)]
+async fn spans_and_metrics_say_what_the_protecting_layers_decided() {
+    let exporter = InMemorySpanExporter::default();
+    let spans = SdkTracerProvider::builder().with_simple_exporter(exporter.clone());
+    let spans = spans.build();
+    let reader = InMemoryMetricExporter::default();
+    let metrics = SdkMeterProvider::builder().with_periodic_exporter(reader.clone());
+    let metrics = metrics.build();
+    let bulkhead = BulkheadLayer::http(BulkheadPolicy::default()).dependency("catalog");
+    let handle = bulkhead.handle();
+    let places = move || Places::new(handle.in_flight(), handle.queued(), handle.limit());
+    let observer: Arc<dyn Observer> =
+        Arc::new(Metrics::of(&metrics).watch_bulkhead("catalog", places));
+    let breaker = BreakerPolicy::builder().consecutive_failures(1).build();
+    let service = ServiceBuilder::new()
+        .layer(OperationLayer::http("catalog").tracer_provider(&spans))
+        .layer(bulkhead.observer(Arc::clone(&observer)))
+        .layer(
+            RetryLayer::http(RetryPolicy::default())
+                .dependency("catalog")
+                .observer(Arc::clone(&observer)),
+        )
+        .layer(BreakerLayer::http(breaker.unwrap()).observer(observer))
+        .layer(AttemptLayer::http("catalog").tracer_provider(&spans))
+        .service(Transport::noting(
+            |request| request.headers().clone(),
+            [status(503)],
+        ));
+    let request = Request::get("http://catalog/items").body(Empty::<Bytes>::new());
+    let answer = service.oneshot(request.unwrap()).await;
+    assert!(Rejection::of(&*answer.unwrap_err()).is_some());
+
+    let spans = exporter.get_finished_spans().unwrap();
+    let [attempt, operation] = &spans[..] else {
+        panic!("the second attempt is not sent: {spans:?}");
+    };
+    let says = |span, key| value(span, key).map(|value| value.to_string());
+    let decided = |span| {
+        ["mamparo.breaker.state", "mamparo.breaker.decision"].map(|key| says(span, key).unwrap())
+    };
+    assert_eq!(decided(attempt), ["closed", "admitted"]);
+    assert_eq!(decided(operation), ["open", "rejected"]);
+    for span in [attempt, operation] {
+        assert_eq!(value(span, "mamparo.queue.wait"), Some(Value::F64(0.0)));
+        assert_eq!(value(span, "mamparo.queue.limit"), Some(Value::I64(64)));
+    }
+    metrics.force_flush().unwrap();
+    let counted = sums(&reader.get_finished_metrics().unwrap());
+    assert_eq!(counted.get("mamparo.breaker.transitions"), Some(&1));
+    assert_eq!(counted.get("mamparo.rejections"), Some(&1));
 }

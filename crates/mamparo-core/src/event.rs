@@ -127,6 +127,11 @@ pub enum What<'a> {
         /// The delay in force.
         delay: Duration,
     },
+    /// An attempt that was sent beside others, or in place of a failed one, gave the operation its answer.
+    HedgeWon {
+        /// Its number: 2 for the first hedge.
+        attempt: u32,
+    },
     /// The operation is not hedged, or not any more.
     HedgeOff {
         /// Why.

@@ -16,6 +16,7 @@ pub mod attempt;
 mod http;
 pub mod log;
 pub mod metrics;
+mod noted;
 pub mod operation;
 mod outcome;
 pub mod semconv;

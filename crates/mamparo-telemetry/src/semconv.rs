@@ -65,5 +65,32 @@ pub const ATTEMPT_VERDICT: &str = "mamparo.attempt.verdict";
 /// Why something was done or refused.
 pub const REASON: &str = "mamparo.reason";
 
+/// The reason of a hedge for which no attempt has failed: the delay was over.
+pub const REASON_DELAY: &str = "delay";
+
 /// Whether the dependency may have seen what was rejected.
 pub const SENT: &str = "mamparo.sent";
+
+/// The state of the circuit breaker that decided last, or the one that it changed to.
+pub const BREAKER_STATE: &str = "mamparo.breaker.state";
+
+/// What the circuit breaker decided for the call.
+pub const BREAKER_DECISION: &str = "mamparo.breaker.decision";
+
+/// The key of a circuit breaker, where there is one a key.
+pub const BREAKER_KEY: &str = "mamparo.breaker.key";
+
+/// How long the call waited for its place, in seconds.
+pub const QUEUE_WAIT: &str = "mamparo.queue.wait";
+
+/// How many calls could have a place.
+pub const QUEUE_LIMIT: &str = "mamparo.queue.limit";
+
+/// How long the attempt waited for its turn under a rate limit, in seconds.
+pub const RATE_LIMIT_WAIT: &str = "mamparo.rate_limit.wait";
+
+/// What came of a fallback.
+pub const FALLBACK_OUTCOME: &str = "mamparo.fallback.outcome";
+
+/// The priority of a call, where priorities are told apart.
+pub const PRIORITY: &str = "mamparo.priority";

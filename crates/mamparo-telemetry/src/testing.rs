@@ -106,6 +106,14 @@ fn points(data: &AggregatedMetrics) -> Points {
             .data_points()
             .map(|point| (line(point.attributes()), point.value()))
             .collect(),
+        AggregatedMetrics::U64(MetricData::Gauge(gauge)) => gauge
+            .data_points()
+            .map(|point| (line(point.attributes()), point.value()))
+            .collect(),
+        AggregatedMetrics::I64(MetricData::Sum(sum)) => sum
+            .data_points()
+            .map(|point| (line(point.attributes()), point.value().unsigned_abs()))
+            .collect(),
         AggregatedMetrics::F64(MetricData::Histogram(histogram)) => histogram
             .data_points()
             .map(|point| (line(point.attributes()), point.count()))

@@ -112,6 +112,16 @@ impl CallContext {
         Scope::join(kind, dependency).context()
     }
 
+    /// Returns a copy of the current context as a layer reports in: under the layer's own name for the dependency, if it has one.
+    #[must_use]
+    pub fn current_for(dependency: Dependency) -> Self {
+        let mut context = Self::current();
+        if !dependency.is_unnamed() {
+            context.view.dependency = dependency;
+        }
+        context
+    }
+
     /// Makes this the context of whatever is called inside.
     pub fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
         let mut scope = Scope::of(*self);

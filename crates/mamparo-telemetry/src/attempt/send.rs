@@ -3,11 +3,12 @@
 use std::cell::OnceCell;
 
 use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
-use mamparo_core::Dependency;
+use mamparo_core::{CallContext, Dependency};
 use opentelemetry::KeyValue;
 
 use crate::http::{Server, Servers, full_url, known_method};
 use crate::metrics::Attributes;
+use crate::noted::{NOTED, noted};
 use crate::outcome::Outcome;
 use crate::semconv::{
     DEPENDENCY, ERROR_TYPE, HTTP_REQUEST_METHOD, HTTP_REQUEST_METHOD_ORIGINAL,
@@ -16,7 +17,7 @@ use crate::semconv::{
 };
 
 /// As many attributes as a span of ours gets, from its start to its end.
-const SPAN_ATTRIBUTES: usize = 10;
+const SPAN_ATTRIBUTES: usize = 10 + NOTED;
 
 /// A request, before it is sent.
 #[derive(Debug)]
@@ -99,6 +100,7 @@ impl<'a> Sending<'a> {
         if self.dependency != Dependency::UNNAMED {
             list.push(KeyValue::new(DEPENDENCY, self.dependency.as_str()));
         }
+        list.extend(noted(&CallContext::current()));
         list
     }
 

@@ -5,16 +5,20 @@
 //!
 //! | level | what |
 //! |---|---|
-//! | `WARN` | an operation failed for good: one record, whatever led to it. A malformed deadline header; an unknown error answered |
-//! | `INFO` | a resend is scheduled. A deadline clamped or not believed, late work, a retry inside a retry |
-//! | `DEBUG` | an attempt ended, an operation ended, a key was added; a rejection that a retry around it answers |
+//! | `WARN` | an operation failed for good: one record, whatever led to it. A breaker opens |
+//! | `WARN` | a malformed deadline header; an unknown error answered |
+//! | `INFO` | a resend is scheduled, a hedge sent, a fallback asked. A breaker recovers |
+//! | `INFO` | a deadline clamped or not believed, late work, a retry inside a retry |
+//! | `DEBUG` | an attempt ended, an operation ended, a key was added, a call waited; a rejection that a retry around it answers |
 //!
 //! A request that was itself at fault (a 404, say) is for its caller to report: `DEBUG` as well.
 //!
 //! Fields, each where it is known: `dependency`, `operation_id` and `idempotency_key_hash` (16 hexadecimal
 //! digits; the key itself is never written), `attempt_number`, `max_total_attempts`, `outcome`, `retry_reason`,
 //! `retryable`, `not_resent_reason`, `backoff_ms`, `remaining_deadline_ms`, `attempt_timeout_ms`,
-//! `elapsed_total_ms`, `late_ms`, `error`. Numbers are `i64`: an exporter that meets a `u64` may write it as text.
+//! `elapsed_total_ms`, `late_ms`, `breaker_state`, `breaker_decision`, `breaker_cause`, `breaker_key`,
+//! `queue_wait_ms`, `rate_limit_wait_ms`, `limit_in_force`, `priority`, `fallback`, `error`. Numbers are `i64`: an
+//! exporter that meets a `u64` may write it as text.
 //!
 //! ```
 //! use std::sync::Arc;

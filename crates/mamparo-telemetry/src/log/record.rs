@@ -5,11 +5,14 @@ use std::fmt::{self, Display};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use mamparo_core::breaker::{BreakerDecision, BreakerState, Transition};
 use mamparo_core::{
-    CallContext, Class, Dependency, OperationId, Reason, Rejection, RetryError, Verdict, What,
-    clock,
+    CallContext, Class, Dependency, Kind, OperationId, Reason, Rejection, RetryError, Verdict,
+    What, clock,
 };
 use tracing::Level;
+
+use crate::semconv::REASON_DELAY;
 
 /// The fields of one record; what isn't known isn't written.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,15 @@ pub(super) struct Record<'a> {
     pub(super) attempt_timeout_ms: Option<i64>,
     pub(super) elapsed_total_ms: Option<i64>,
     pub(super) late_ms: Option<i64>,
+    pub(super) breaker_state: Option<&'static str>,
+    pub(super) breaker_decision: Option<&'static str>,
+    pub(super) breaker_cause: Option<&'static str>,
+    pub(super) breaker_key: Option<&'a str>,
+    pub(super) queue_wait_ms: Option<i64>,
+    pub(super) rate_limit_wait_ms: Option<i64>,
+    pub(super) limit_in_force: Option<i64>,
+    pub(super) priority: Option<&'static str>,
+    pub(super) fallback: Option<&'static str>,
     pub(super) error: Option<&'a (dyn Error + 'static)>,
 }
 
@@ -66,11 +78,20 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
             Level::WARN
         }
         What::MalformedDeadline { .. } => Level::WARN,
+        // Once for many calls: whoever is on duty wants to know.
+        What::BreakerTransition(change) => match change.to {
+            Some(BreakerState::Open | BreakerState::ForcedOpen) => Level::WARN,
+            Some(_) => Level::INFO,
+            None => Level::DEBUG,
+        },
         What::ResendScheduled { .. }
         | What::DeadlineClamped { .. }
         | What::SkewSuspected
         | What::LateWork { .. }
         | What::FaultInjected { .. }
+        | What::HedgeSent { .. }
+        | What::FellBack { .. }
+        | What::RateLimitHeard { .. }
         | What::Nested { .. } => Level::INFO,
         _ => Level::DEBUG,
     }
@@ -137,19 +158,104 @@ impl<'a> Record<'a> {
                 outcome: Some(fault),
                 ..record
             },
-            _ => record.saying("something happened"),
+            _ => record.protected(what),
+        }
+    }
+
+    /// What the protecting layers say.
+    fn protected(self, what: &What<'a>) -> Self {
+        match *what {
+            What::BreakerTransition(change) => self.changed(change),
+            What::Shadowed(rejection) => Self {
+                message: "call would have been refused",
+                ..self.rejected(rejection)
+            },
+            What::QueueWaited { waited, limit } => Self {
+                message: "call waited for its place",
+                queue_wait_ms: Some(millis(waited)),
+                limit_in_force: Some(whole(limit)),
+                ..self
+            },
+            What::LimitChanged { to, .. } => Self {
+                message: "limit moved",
+                limit_in_force: Some(whole(to)),
+                ..self
+            },
+            What::RateLimitWaited { waited } => Self {
+                message: "call waited for its turn",
+                rate_limit_wait_ms: Some(millis(waited)),
+                ..self
+            },
+            What::RateLimitHeard { wait } => Self {
+                message: "the dependency's own rate limit is used up",
+                backoff_ms: Some(millis(wait)),
+                ..self
+            },
+            What::HedgeSent {
+                attempt,
+                reason,
+                delay,
+                ..
+            } => Self {
+                message: "hedge sent",
+                attempt_number: Some(i64::from(attempt)),
+                retry_reason: Some(reason.map_or(REASON_DELAY, Kind::as_str)),
+                backoff_ms: Some(millis(delay)),
+                ..self
+            },
+            What::HedgeWon { attempt } => Self {
+                message: "hedge won",
+                attempt_number: Some(i64::from(attempt)),
+                ..self
+            },
+            What::HedgeOff { reason } => Self {
+                message: "not hedged",
+                not_resent_reason: Some(reason.as_str()),
+                ..self
+            },
+            What::FellBack { verdict, ended } => Self {
+                fallback: Some(ended.as_str()),
+                ..self.judged("fell back", verdict)
+            },
+            What::Shed { by, priority } => Self {
+                message: "call shed",
+                outcome: Some(by.as_str()),
+                priority,
+                ..self
+            },
+            _ => self.saying("something happened"),
+        }
+    }
+
+    fn changed(self, change: &'a Transition) -> Self {
+        Self {
+            message: match change.to {
+                Some(BreakerState::Closed) => "breaker closed",
+                Some(BreakerState::HalfOpen) => "breaker half-open",
+                Some(BreakerState::Open) => "breaker open",
+                Some(BreakerState::ForcedOpen) => "breaker forced open",
+                Some(BreakerState::Disabled) => "breaker disabled",
+                None => "breaker of a key gone",
+            },
+            dependency: named(change.dependency).or(self.dependency),
+            breaker_state: Some(change.to.unwrap_or(change.from).as_str()),
+            breaker_decision: None,
+            breaker_cause: Some(change.cause.as_str()),
+            breaker_key: change.key.as_deref(),
+            backoff_ms: change.wait.map(millis),
+            ..self
         }
     }
 
     /// What the context alone knows.
     fn about(context: &CallContext) -> Self {
         let now = clock::now();
-        let dependency = context.dependency();
         let attempt_timeout = context.attempt_timeout();
         let since = |started| now.saturating_duration_since(started);
+        let (state, decision) = context.breaker().unzip();
         Self {
             message: "",
-            dependency: (dependency != Dependency::UNNAMED).then(|| dependency.as_str()),
+            dependency: named(context.dependency()),
             operation_id: context.operation(),
             idempotency_key_hash: context.key_hash().map(Hex),
             attempt_number: at_least_one(context.attempt()),
@@ -163,6 +269,15 @@ impl<'a> Record<'a> {
             attempt_timeout_ms: (!attempt_timeout.is_zero()).then(|| millis(attempt_timeout)),
             elapsed_total_ms: context.started().map(since).map(millis),
             late_ms: None,
+            breaker_state: state.map(BreakerState::as_str),
+            breaker_decision: decision.map(BreakerDecision::as_str),
+            breaker_cause: None,
+            breaker_key: None,
+            queue_wait_ms: context.queue_wait().map(millis),
+            rate_limit_wait_ms: context.rate_limit_wait().map(millis),
+            limit_in_force: context.limit_in_force().map(whole),
+            priority: None,
+            fallback: None,
             error: None,
         }
     }
@@ -189,10 +304,7 @@ impl<'a> Record<'a> {
             } else {
                 "call refused"
             },
-            dependency: Some(rejection.dependency())
-                .filter(|&dependency| dependency != Dependency::UNNAMED)
-                .map(Dependency::as_str)
-                .or(self.dependency),
+            dependency: named(rejection.dependency()).or(self.dependency),
             outcome: Some(rejection.reason().as_str()),
             error: Some(rejection),
             ..self
@@ -200,8 +312,16 @@ impl<'a> Record<'a> {
     }
 }
 
+fn named(dependency: Dependency) -> Option<&'static str> {
+    (!dependency.is_unnamed()).then(|| dependency.as_str())
+}
+
 fn at_least_one(count: u32) -> Option<i64> {
     (count > 0).then(|| i64::from(count))
+}
+
+fn whole(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn millis(duration: Duration) -> i64 {

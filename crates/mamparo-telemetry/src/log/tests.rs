@@ -4,9 +4,10 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mamparo_core::breaker::{BreakerCause, BreakerDecision, BreakerState, Transition};
 use mamparo_core::{
-    CallContext, Cause, Deadline, Dependency, Event, Kind, LayerKind, NotResent, Observer, Reason,
-    Rejection, Resend, Verdict, What, clock,
+    CallContext, Cause, Deadline, Dependency, Event, FallbackEnd, Kind, LayerKind, NotResent,
+    Observer, Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
 };
 use tracing::field::{Field, Visit};
 use tracing::{Level, Subscriber};
@@ -231,4 +232,101 @@ fn a_rejection_says_what_was_refused() {
     assert_eq!(fields["error"], refused.to_string());
     assert_eq!(fields["dependency"], "catalog");
     assert_eq!(fields["outcome"], "deadline_exceeded");
+}
+
+fn opened() -> Transition {
+    let (closed, open) = (BreakerState::Closed, Some(BreakerState::Open));
+    let now = clock::now();
+    let mut opened = Transition::new(closed, open, BreakerCause::FailureRate, now);
+    opened.dependency = "catalog".into();
+    opened.key = Some("shard-3".into());
+    opened.wait = Some(5_000 * MS);
+    opened
+}
+
+#[test]
+fn a_breaker_that_opens_is_a_warning_that_says_which_and_why() {
+    let opened = opened();
+    let lines = written(&CallContext::EMPTY, &[What::BreakerTransition(&opened)]);
+    let (level, _, fields) = &lines[0];
+    assert_eq!(*level, Level::WARN);
+    let expected = [
+        ("backoff_ms", "i64 5000"),
+        ("breaker_cause", "failure_rate"),
+        ("breaker_key", "shard-3"),
+        ("breaker_state", "open"),
+        ("dependency", "catalog"),
+        ("message", "breaker open"),
+    ];
+    let says: Vec<_> = fields.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    assert_eq!(says, expected);
+}
+
+#[test]
+fn a_breaker_that_recovers_is_no_warning() {
+    let now = clock::now();
+    let change = |to| Transition::new(BreakerState::Open, to, BreakerCause::WaitElapsed, now);
+    let closed = change(Some(BreakerState::Closed));
+    let gone = change(None);
+    let says = |change| level(&CallContext::EMPTY, &What::BreakerTransition(change));
+    assert_eq!((says(&closed), says(&gone)), (Level::INFO, Level::DEBUG));
+}
+
+#[test]
+fn every_record_says_what_the_protecting_layers_decided() {
+    let mut context = context();
+    context.enter(|| {
+        let catalog = Dependency::named("catalog");
+        CallContext::note_queue(catalog, 30 * MS, Some(8));
+        CallContext::note_rate_limit(catalog, 20 * MS);
+        CallContext::note_breaker(catalog, BreakerState::HalfOpen, BreakerDecision::Probe);
+    });
+    let lines = written(&context, &[scheduled()]);
+    let fields = &lines[0].2;
+    assert_eq!(fields["breaker_state"], "half_open");
+    assert_eq!(fields["breaker_decision"], "probe");
+    assert_eq!(fields["queue_wait_ms"], "i64 30");
+    assert_eq!(fields["limit_in_force"], "i64 8");
+    assert_eq!(fields["rate_limit_wait_ms"], "i64 20");
+}
+
+#[test]
+fn what_a_protecting_layer_does_is_said_in_its_own_words() {
+    let hedge = What::HedgeSent {
+        attempt: 2,
+        beside: 1,
+        reason: None,
+        delay: 40 * MS,
+    };
+    let fell_back = What::FellBack {
+        verdict: FAILED,
+        ended: FallbackEnd::Served,
+    };
+    let shed = What::Shed {
+        by: ShedBy::QueueTime,
+        priority: Some("low"),
+    };
+    let queued = What::QueueWaited {
+        waited: 7 * MS,
+        limit: 4,
+    };
+    let lines = written(&context(), &[hedge, fell_back, shed, queued]);
+    let says = |line: usize, key: &str| lines[line].2[key].clone();
+    assert_eq!(says(0, "message"), "hedge sent");
+    assert_eq!(
+        (says(0, "retry_reason"), says(0, "backoff_ms")),
+        ("delay".into(), "i64 40".into())
+    );
+    assert_eq!(
+        (says(1, "message"), says(1, "fallback")),
+        ("fell back".into(), "served".into())
+    );
+    assert_eq!(
+        (says(2, "outcome"), says(2, "priority")),
+        ("queue_time".into(), "low".into())
+    );
+    assert_eq!(
+        (says(3, "queue_wait_ms"), says(3, "limit_in_force")),
+        ("i64 7".into(), "i64 4".into())
+    );
 }

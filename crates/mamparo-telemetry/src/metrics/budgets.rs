@@ -1,6 +1,6 @@
 //! Budgets that are read whenever metrics are collected.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mamparo_core::{Budget, Dependency, clock};
 use opentelemetry::KeyValue;
@@ -14,11 +14,10 @@ pub const MAX_BUDGETS: usize = 1024;
 
 type Watched = Vec<(Dependency, Budget)>;
 
-/// The budgets, and whether a meter reads them already.
+/// The budgets that are watched.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
     watched: Arc<Mutex<Watched>>,
-    observed: OnceLock<()>,
 }
 
 impl Budgets {
@@ -29,16 +28,13 @@ impl Budgets {
         }
     }
 
-    /// Has the meter read the budgets from now on; the first meter stays.
     pub(super) fn observe_with(&self, meter: &Meter) {
-        self.observed.get_or_init(|| {
-            observe(meter, BUDGET_CONSUMED, &self.watched, |budget| {
-                Some(budget.consumed())
-            });
-            observe(meter, BUDGET_ALLOWED, &self.watched, |budget| {
-                // An unlimited budget allows more than can be counted.
-                Some(budget.allowed(clock::now())).filter(|&allowed| allowed != u64::MAX)
-            });
+        observe(meter, BUDGET_CONSUMED, &self.watched, |budget| {
+            Some(budget.consumed())
+        });
+        observe(meter, BUDGET_ALLOWED, &self.watched, |budget| {
+            // An unlimited budget allows more than can be counted.
+            Some(budget.allowed(clock::now())).filter(|&allowed| allowed != u64::MAX)
         });
     }
 }

@@ -1,9 +1,10 @@
 //! Every metric that we write.
 
 use crate::semconv::{
-    ATTEMPT_VERDICT, DEPENDENCY, ERROR_TYPE, HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD,
-    HTTP_RESPONSE_STATUS_CODE, NETWORK_PROTOCOL_VERSION, OPERATION_OUTCOME, REASON, SENT,
-    SERVER_ADDRESS, SERVER_PORT,
+    ATTEMPT_VERDICT, BREAKER_KEY, BREAKER_STATE, DEPENDENCY, ERROR_TYPE, FALLBACK_OUTCOME,
+    HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD, HTTP_RESPONSE_STATUS_CODE,
+    NETWORK_PROTOCOL_VERSION, OPERATION_OUTCOME, PRIORITY, REASON, SENT, SERVER_ADDRESS,
+    SERVER_PORT,
 };
 
 /// A metric: its name, what it measures and by what it is broken down.
@@ -30,6 +31,10 @@ pub enum Kind {
     Counter,
     /// Counts, and is read when metrics are collected.
     ObservableCounter,
+    /// Goes up and down, can be summed up, and is read when metrics are collected.
+    ObservableUpDownCounter,
+    /// Says how something is, and is read when metrics are collected.
+    ObservableGauge,
     /// Spreads durations over buckets.
     Histogram,
 }
@@ -41,6 +46,8 @@ impl Kind {
         match self {
             Self::Counter => "Counter",
             Self::ObservableCounter => "ObservableCounter",
+            Self::ObservableUpDownCounter => "ObservableUpDownCounter",
+            Self::ObservableGauge => "ObservableGauge",
             Self::Histogram => "Histogram",
         }
     }
@@ -183,6 +190,113 @@ pub(super) const BUDGET_ALLOWED: Metric = metric(
     "Resends that the budget would have paid for",
 );
 
+pub(super) const SHADOW_REJECTIONS: Metric = counter(
+    "mamparo.shadow_rejections",
+    "{rejection}",
+    &[DEPENDENCY, REASON],
+    "Calls that a layer in shadow mode let pass and would have refused",
+);
+
+pub(super) const BREAKER_TRANSITIONS: Metric = counter(
+    "mamparo.breaker.transitions",
+    "{transition}",
+    &[DEPENDENCY, BREAKER_STATE, REASON],
+    "Changes of a circuit breaker's state, by the new one and why",
+);
+
+pub(super) const BREAKER_LEVEL: Metric = metric(
+    "mamparo.breaker.state",
+    Kind::ObservableGauge,
+    "1",
+    &[DEPENDENCY, BREAKER_KEY],
+    "The state of a circuit breaker: 0 lets all calls pass, 1 probes, 2 none",
+);
+
+pub(super) const BULKHEAD_IN_FLIGHT: Metric = metric(
+    "mamparo.bulkhead.in_flight",
+    Kind::ObservableUpDownCounter,
+    "{call}",
+    &[DEPENDENCY],
+    "Calls that hold a place",
+);
+
+pub(super) const BULKHEAD_QUEUED: Metric = metric(
+    "mamparo.bulkhead.queued",
+    Kind::ObservableUpDownCounter,
+    "{call}",
+    &[DEPENDENCY],
+    "Calls that wait for a place",
+);
+
+pub(super) const BULKHEAD_LIMIT: Metric = metric(
+    "mamparo.bulkhead.limit",
+    Kind::ObservableUpDownCounter,
+    "{call}",
+    &[DEPENDENCY],
+    "Calls that may hold a place",
+);
+
+pub(super) const BULKHEAD_WAIT: Metric = duration(
+    "mamparo.bulkhead.wait.duration",
+    &[DEPENDENCY],
+    "How long calls waited for a place that they got, those that had to wait",
+);
+
+pub(super) const RATE_LIMIT_WAIT: Metric = duration(
+    "mamparo.rate_limit.wait.duration",
+    &[DEPENDENCY],
+    "How long calls waited for their turn, those that had to wait",
+);
+
+pub(super) const RATE_LIMIT_PAUSES: Metric = counter(
+    "mamparo.rate_limit.pauses",
+    "{pause}",
+    &[DEPENDENCY],
+    "Pauses that the dependency's own rate limit asked for",
+);
+
+pub(super) const HEDGES: Metric = counter(
+    "mamparo.hedges",
+    "{hedge}",
+    &[DEPENDENCY, REASON],
+    "Attempts sent beside others, or for one that failed, by why",
+);
+
+pub(super) const WON_HEDGES: Metric = counter(
+    "mamparo.won_hedges",
+    "{hedge}",
+    &[DEPENDENCY],
+    "Hedges that gave their operation its answer",
+);
+
+pub(super) const REFUSED_HEDGES: Metric = counter(
+    "mamparo.refused_hedges",
+    "{hedge}",
+    &[DEPENDENCY, REASON],
+    "Hedges that were not sent, by why not",
+);
+
+pub(super) const FALLBACKS: Metric = counter(
+    "mamparo.fallbacks",
+    "{fallback}",
+    &[DEPENDENCY, FALLBACK_OUTCOME],
+    "Failed operations that were to fall back, by what came of it",
+);
+
+pub(super) const SHED_CALLS: Metric = counter(
+    "mamparo.shed_calls",
+    "{call}",
+    &[DEPENDENCY, REASON, PRIORITY],
+    "Calls that were shed, by which rule",
+);
+
+pub(super) const INJECTED_FAULTS: Metric = counter(
+    "mamparo.injected_faults",
+    "{fault}",
+    &[DEPENDENCY, REASON],
+    "Faults that were injected on purpose",
+);
+
 /// Every metric that we write, in the order of the table in `docs/metrics.md`.
 pub const CATALOG: &[Metric] = &[
     OPERATIONS,
@@ -199,4 +313,19 @@ pub const CATALOG: &[Metric] = &[
     LATE_WORK,
     DOUBTED_DEADLINES,
     NESTED_RETRIES,
+    SHADOW_REJECTIONS,
+    BREAKER_TRANSITIONS,
+    BREAKER_LEVEL,
+    BULKHEAD_IN_FLIGHT,
+    BULKHEAD_QUEUED,
+    BULKHEAD_LIMIT,
+    BULKHEAD_WAIT,
+    RATE_LIMIT_WAIT,
+    RATE_LIMIT_PAUSES,
+    HEDGES,
+    WON_HEDGES,
+    REFUSED_HEDGES,
+    FALLBACKS,
+    SHED_CALLS,
+    INJECTED_FAULTS,
 ];

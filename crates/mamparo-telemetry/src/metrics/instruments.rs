@@ -20,6 +20,17 @@ pub(crate) struct Instruments {
     pub(crate) late_work: Histogram<f64>,
     pub(crate) doubted_deadlines: Counter<u64>,
     pub(crate) nested_retries: Counter<u64>,
+    pub(crate) shadow_rejections: Counter<u64>,
+    pub(crate) breaker_transitions: Counter<u64>,
+    pub(crate) bulkhead_wait: Histogram<f64>,
+    pub(crate) rate_limit_wait: Histogram<f64>,
+    pub(crate) rate_limit_pauses: Counter<u64>,
+    pub(crate) hedges: Counter<u64>,
+    pub(crate) won_hedges: Counter<u64>,
+    pub(crate) refused_hedges: Counter<u64>,
+    pub(crate) fallbacks: Counter<u64>,
+    pub(crate) shed_calls: Counter<u64>,
+    pub(crate) injected_faults: Counter<u64>,
 }
 
 impl Instruments {
@@ -52,6 +63,17 @@ impl Instruments {
             late_work: duration(catalog::LATE_WORK),
             doubted_deadlines: counter(catalog::DOUBTED_DEADLINES),
             nested_retries: counter(catalog::NESTED_RETRIES),
+            shadow_rejections: counter(catalog::SHADOW_REJECTIONS),
+            breaker_transitions: counter(catalog::BREAKER_TRANSITIONS),
+            bulkhead_wait: duration(catalog::BULKHEAD_WAIT),
+            rate_limit_wait: duration(catalog::RATE_LIMIT_WAIT),
+            rate_limit_pauses: counter(catalog::RATE_LIMIT_PAUSES),
+            hedges: counter(catalog::HEDGES),
+            won_hedges: counter(catalog::WON_HEDGES),
+            refused_hedges: counter(catalog::REFUSED_HEDGES),
+            fallbacks: counter(catalog::FALLBACKS),
+            shed_calls: counter(catalog::SHED_CALLS),
+            injected_faults: counter(catalog::INJECTED_FAULTS),
             meter: meter.clone(),
         }
     }

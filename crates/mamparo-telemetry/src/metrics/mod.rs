@@ -29,16 +29,23 @@
 //! Operations and attempts are never in one series. No metric carries a URL, an id or a key.
 
 mod attributes;
+mod breakers;
 mod budgets;
 mod catalog;
+mod count;
 mod instruments;
 mod observer;
+mod places;
+mod told;
+mod watched;
 
 pub(crate) use attributes::Attributes;
+pub use breakers::MAX_BREAKERS;
 pub use budgets::MAX_BUDGETS;
 pub use catalog::{CATALOG, Kind, Metric};
 pub(crate) use instruments::Instruments;
 pub use observer::Metrics;
+pub use places::{MAX_BULKHEADS, Places};
 
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,14 @@
 //! Turning events into measurements.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use mamparo_core::{Budget, CallContext, Dependency, Event, Kind, Observer, What, clock};
-use opentelemetry::metrics::{Counter, MeterProvider};
-use opentelemetry::trace::TraceContextExt;
-use opentelemetry::{Context, KeyValue, Value};
+use mamparo_core::{Budget, Dependency, Event, Observer, What, clock};
+use opentelemetry::metrics::MeterProvider;
 
-use super::budgets::Budgets;
-use super::{Attributes, Instruments};
-use crate::semconv::{DEPENDENCY, REASON, SENT};
+use super::count::named;
+use super::told::tell;
+use super::watched::Watched;
+use super::{Instruments, Places};
 use crate::source::{Meters, Pulse};
 
 /// Turns what layers report into metrics, and into events on the operation's span; see the [module](super).
@@ -19,7 +17,7 @@ use crate::source::{Meters, Pulse};
 #[derive(Clone, Debug)]
 pub struct Metrics {
     meters: Arc<(Meters, Pulse)>,
-    budgets: Arc<Budgets>,
+    watched: Arc<Watched>,
 }
 
 impl Metrics {
@@ -46,7 +44,7 @@ impl Metrics {
     fn with(meters: Meters) -> Self {
         let metrics = Self {
             meters: Arc::new((meters, Pulse::new())),
-            budgets: Arc::default(),
+            watched: Arc::default(),
         };
         // A provider that was passed in is there already; a budget must not wait for the first event.
         metrics.instruments();
@@ -66,14 +64,58 @@ impl Metrics {
     /// ```
     #[must_use]
     pub fn watch_budget(self, dependency: impl Into<Dependency>, budget: &Budget) -> Self {
-        self.budgets.watch(dependency.into(), budget.clone());
+        self.watched
+            .budgets
+            .watch(dependency.into(), budget.clone());
+        self
+    }
+
+    /// Reports how many calls hold a place of a bulkhead, wait for one, and may hold one, whenever metrics are collected.
+    ///
+    /// At most [`MAX_BULKHEADS`](super::MAX_BULKHEADS) are watched; more are ignored.
+    ///
+    /// ```
+    /// use mamparo_telemetry::Metrics;
+    /// use mamparo_telemetry::metrics::Places;
+    ///
+    /// # #[derive(Clone)] struct Handle;
+    /// # impl Handle { fn in_flight(&self) -> usize { 3 } fn queued(&self) -> usize { 0 } fn limit(&self) -> usize { 64 } }
+    /// # let handle = Handle;
+    /// let metrics = Metrics::new().watch_bulkhead("catalog", move || {
+    ///     Places::new(handle.in_flight(), handle.queued(), handle.limit())
+    /// });
+    /// ```
+    #[must_use]
+    pub fn watch_bulkhead(
+        self,
+        dependency: impl Into<Dependency>,
+        read: impl Fn() -> Places + Send + Sync + 'static,
+    ) -> Self {
+        self.watched
+            .bulkheads
+            .watch(dependency.into(), Box::new(read));
+        self
+    }
+
+    /// Reports the state of a dependency's circuit breaker from now on, and not only from its first change on.
+    ///
+    /// Its changes are heard as events; a breaker that is made anew is closed.
+    ///
+    /// ```
+    /// use mamparo_telemetry::Metrics;
+    ///
+    /// let metrics = Metrics::new().watch_breaker("catalog");
+    /// ```
+    #[must_use]
+    pub fn watch_breaker(self, dependency: impl Into<Dependency>) -> Self {
+        self.watched.breakers.watch(dependency.into());
         self
     }
 
     fn instruments(&self) -> Option<&Instruments> {
         let (meters, pulse) = &*self.meters;
         let instruments = meters.find(|| pulse.is_due(clock::now()))?;
-        self.budgets.observe_with(instruments.meter());
+        self.watched.observe_with(instruments.meter());
         Some(instruments)
     }
 }
@@ -86,81 +128,20 @@ impl Default for Metrics {
 
 impl Observer for Metrics {
     fn on(&self, event: &Event<'_>) {
-        if let What::ResendScheduled {
-            reason,
-            wait,
-            remaining,
-            ..
-        } = event.what
-        {
-            tell_span(reason, wait, remaining);
+        match event.what {
+            // Operations and attempts are counted by their own layers, keys and answers are not counted.
+            What::AttemptEnded { .. }
+            | What::OperationEnded { .. }
+            | What::KeyAdded { .. }
+            | What::ErrorAnswered { .. } => return,
+            What::BreakerTransition(change) => {
+                let dependency = named(change.dependency, event.context);
+                self.watched.breakers.follow(dependency, change);
+            }
+            _ => tell(&event.what),
         }
         if let Some(instruments) = self.instruments() {
             instruments.count(event.context, &event.what);
         }
     }
-}
-
-impl Instruments {
-    fn count(&self, context: &CallContext, what: &What<'_>) {
-        let by = |reason: &'static str| {
-            Attributes::<3>::new()
-                .with(DEPENDENCY, context.dependency().as_str())
-                .with(REASON, reason)
-        };
-        match *what {
-            What::ResendScheduled { reason, .. } => {
-                self.resends.add(1, by(reason.as_str()).as_slice());
-            }
-            What::NotResent { reason, .. } => {
-                self.refused_resends.add(1, by(reason.as_str()).as_slice());
-            }
-            What::Rejected(rejection) => {
-                let reason = by(rejection.reason().as_str());
-                let attributes = reason.with(SENT, rejection.sent());
-                self.rejections.add(1, attributes.as_slice());
-            }
-            What::LateWork { late } => {
-                let attributes =
-                    Attributes::<1>::new().with(DEPENDENCY, context.dependency().as_str());
-                self.late_work
-                    .record(late.as_secs_f64(), attributes.as_slice());
-            }
-            What::Nested { .. } => {
-                let attributes =
-                    Attributes::<1>::new().with(DEPENDENCY, context.dependency().as_str());
-                self.nested_retries.add(1, attributes.as_slice());
-            }
-            What::MalformedDeadline { .. } => one(&self.doubted_deadlines, "malformed"),
-            What::DeadlineClamped { .. } => one(&self.doubted_deadlines, "clamped"),
-            What::SkewSuspected => one(&self.doubted_deadlines, "skew_suspected"),
-            // Operations and attempts are counted by their own layers, keys are not counted.
-            _ => {}
-        }
-    }
-}
-
-fn one(counter: &Counter<u64>, reason: &'static str) {
-    counter.add(1, Attributes::<1>::new().with(REASON, reason).as_slice());
-}
-
-/// Puts the event on the span that is current: the operation's, since a retry runs inside it.
-#[cold]
-fn tell_span(reason: Kind, wait: Duration, remaining: Option<Duration>) {
-    Context::map_current(|context| {
-        let span = context.span();
-        if !span.is_recording() {
-            return;
-        }
-        let mut attributes = Vec::with_capacity(3);
-        attributes.push(KeyValue::new("reason", reason.as_str()));
-        attributes.push(KeyValue::new("backoff_ms", millis(wait)));
-        let remaining = remaining.map(millis);
-        attributes.extend(remaining.map(|ms| KeyValue::new("remaining_deadline_ms", ms)));
-        span.add_event("retry scheduled", attributes);
-    });
-}
-
-fn millis(duration: Duration) -> Value {
-    Value::I64(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }

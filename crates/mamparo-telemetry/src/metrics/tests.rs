@@ -1,16 +1,18 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mamparo_core::breaker::{BreakerCause, BreakerState, Transition};
 use mamparo_core::{
-    Budget, CallContext, Dependency, Event, Kind, LayerKind, NotResent, Observer, Reason,
-    Rejection, Resend, Verdict, What, clock,
+    Budget, CallContext, Dependency, Event, FallbackEnd, Kind, LayerKind, NotResent, Observer,
+    Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
 };
 use mamparo_testkit::service::Step;
 use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
 use opentelemetry::{Context, Value};
 
 use super::*;
-use crate::testing::{Counted, Kept, get, status, transport};
+use crate::testing::{Counted, Kept, Look, get, status, transport};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
 
@@ -253,4 +255,214 @@ fn names_follow_the_naming_rules() {
         let id = |key: &&str| key.contains("url") || key.ends_with(".id");
         assert!(!metric.attributes.iter().any(id), "{name}");
     }
+}
+
+/// Each event is counted once, under that name and with those attributes beside the dependency.
+fn counts_each(cases: &[(What<'_>, &str, &str)]) {
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider);
+    for (what, name, attributes) in cases {
+        report(&metrics, *what);
+        let points = counted.points(name);
+        let line = format!("mamparo.dependency=catalog {attributes}");
+        assert_eq!(points.get(line.trim()), Some(&1), "{name}: {points:?}");
+        let listed = CATALOG.iter().any(|metric| metric.name == *name);
+        assert!(listed, "{name} is not in the catalog");
+    }
+}
+
+#[test]
+fn what_the_protecting_layers_refuse_and_let_wait_is_counted() {
+    let waited = Duration::from_millis(20);
+    let refused = Rejection::refused(Reason::BreakerOpen, "catalog".into());
+    let queued = What::QueueWaited { waited, limit: 8 };
+    let limited = What::RateLimitWaited { waited };
+    let heard = What::RateLimitHeard { wait: waited };
+    let shed = |priority| What::Shed {
+        by: ShedBy::InFlight,
+        priority,
+    };
+    let shadowed = What::Shadowed(&refused);
+    counts_each(&[
+        (
+            shadowed,
+            "mamparo.shadow_rejections",
+            "mamparo.reason=breaker_open",
+        ),
+        (queued, "mamparo.bulkhead.wait.duration", ""),
+        (limited, "mamparo.rate_limit.wait.duration", ""),
+        (heard, "mamparo.rate_limit.pauses", ""),
+        (
+            shed(Some("low")),
+            "mamparo.shed_calls",
+            "mamparo.priority=low mamparo.reason=in_flight",
+        ),
+        (shed(None), "mamparo.shed_calls", "mamparo.reason=in_flight"),
+    ]);
+}
+
+#[test]
+fn what_the_protecting_layers_do_instead_is_counted() {
+    let hedge = |reason| What::HedgeSent {
+        attempt: 2,
+        beside: 1,
+        reason,
+        delay: Duration::from_millis(20),
+    };
+    let off = What::HedgeOff {
+        reason: NotResent::ExtraLoad,
+    };
+    let fell_back = What::FellBack {
+        verdict: Verdict::failure(Kind::Server, Resend::Never),
+        ended: FallbackEnd::Failed,
+    };
+    let fault = What::FaultInjected { fault: "latency" };
+    counts_each(&[
+        (hedge(None), "mamparo.hedges", "mamparo.reason=delay"),
+        (
+            hedge(Some(Kind::Reset)),
+            "mamparo.hedges",
+            "mamparo.reason=reset",
+        ),
+        (What::HedgeWon { attempt: 2 }, "mamparo.won_hedges", ""),
+        (off, "mamparo.refused_hedges", "mamparo.reason=extra_load"),
+        (
+            fell_back,
+            "mamparo.fallbacks",
+            "mamparo.fallback.outcome=failed",
+        ),
+        (fault, "mamparo.injected_faults", "mamparo.reason=latency"),
+    ]);
+}
+
+fn change(from: BreakerState, to: Option<BreakerState>, key: Option<&str>) -> Transition {
+    let mut change = Transition::new(from, to, BreakerCause::FailureRate, clock::now());
+    change.key = key.map(Into::into);
+    change
+}
+
+/// peer/tower-resilience-8: after a whole cycle the gauge tells the one state that it is in.
+#[test]
+fn a_breakers_gauge_tells_its_one_current_state() {
+    use BreakerState::{Closed, HalfOpen, Open};
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider).watch_breaker("psp");
+    let gauge = || {
+        counted
+            .points("mamparo.breaker.state")
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    let psp = ("mamparo.dependency=psp".to_owned(), 0);
+    assert_eq!(gauge(), std::slice::from_ref(&psp));
+    for (from, to) in [(Closed, Open), (Open, HalfOpen), (HalfOpen, Closed)] {
+        let change = change(from, Some(to), None);
+        report(&metrics, What::BreakerTransition(&change));
+        let level = u64::from(to.level());
+        let catalog = ("mamparo.dependency=catalog".to_owned(), level);
+        assert_eq!(gauge(), [catalog, psp.clone()], "{to}");
+    }
+    let transitions = counted.points("mamparo.breaker.transitions");
+    let to_open =
+        "mamparo.breaker.state=open mamparo.dependency=catalog mamparo.reason=failure_rate";
+    assert_eq!((transitions.len(), transitions.get(to_open)), (3, Some(&1)));
+}
+
+/// A breaker's own name is better than that of the call which found it out.
+#[test]
+fn a_breaker_of_a_key_has_a_gauge_as_long_as_it_is_there() {
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider);
+    let gauge = || {
+        counted
+            .points("mamparo.breaker.state")
+            .into_keys()
+            .collect::<Vec<_>>()
+    };
+    for shard in ["a", "b"] {
+        let mut opened = change(BreakerState::Closed, Some(BreakerState::Open), Some(shard));
+        opened.dependency = "shards".into();
+        report(&metrics, What::BreakerTransition(&opened));
+    }
+    let of = |key: &str| format!("mamparo.breaker.key={key} mamparo.dependency=shards");
+    assert_eq!(gauge(), [of("a"), of("b")]);
+    let mut gone = change(BreakerState::Open, None, Some("a"));
+    gone.dependency = "shards".into();
+    report(&metrics, What::BreakerTransition(&gone));
+    assert_eq!(gauge(), [of("b")]);
+    let transitions = counted.points("mamparo.breaker.transitions");
+    assert!(
+        transitions.keys().all(|line| !line.contains("key")),
+        "{transitions:?}"
+    );
+}
+
+#[test]
+fn breakers_past_the_bound_have_no_gauge_unless_they_open() {
+    use BreakerState::{Closed, HalfOpen, Open};
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider);
+    let tell = |to, key: &str| {
+        let change = change(HalfOpen, Some(to), Some(key));
+        report(&metrics, What::BreakerTransition(&change));
+    };
+    for number in 0..MAX_BREAKERS {
+        tell(Closed, &number.to_string());
+    }
+    tell(Closed, "one more");
+    tell(Open, "open");
+    let gauges = counted.points("mamparo.breaker.state");
+    assert_eq!(gauges.len(), MAX_BREAKERS);
+    let has = |key: &str| {
+        gauges
+            .keys()
+            .any(|line| line.contains(&format!("key={key} ")))
+    };
+    assert_eq!((has("one more"), has("open")), (false, true));
+}
+
+#[test]
+fn a_bulkhead_is_read_whenever_metrics_are_collected() {
+    let counted = Counted::new();
+    let queued = Arc::new(AtomicUsize::new(5));
+    let read = Arc::clone(&queued);
+    let _metrics = Metrics::of(&counted.provider).watch_bulkhead("catalog", move || {
+        Places::new(64, read.load(Ordering::Relaxed), 64)
+    });
+    let says = |name: &str| counted.points(name).into_values().collect::<Vec<_>>();
+    assert_eq!(says("mamparo.bulkhead.in_flight"), [64]);
+    assert_eq!(says("mamparo.bulkhead.queued"), [5]);
+    assert_eq!(says("mamparo.bulkhead.limit"), [64]);
+    queued.store(0, Ordering::Relaxed);
+    assert_eq!(says("mamparo.bulkhead.queued"), [0]);
+}
+
+#[test]
+fn a_hedge_and_a_fallback_are_told_to_the_span_that_is_current() {
+    let kept = Kept::all();
+    let span = kept.provider.tracer("test").start("operation");
+    let current = Context::new().with_span(span).attach();
+    let metrics = Metrics::new();
+    let hedge = What::HedgeSent {
+        attempt: 2,
+        beside: 1,
+        reason: Some(Kind::Timeout),
+        delay: Duration::from_millis(40),
+    };
+    report(&metrics, hedge);
+    let fell_back = What::FellBack {
+        verdict: Verdict::failure(Kind::Server, Resend::Never),
+        ended: FallbackEnd::Served,
+    };
+    report(&metrics, fell_back);
+    drop(current);
+    let span = kept.only();
+    let event = &span.events[0];
+    assert_eq!(event.name, "hedge sent");
+    let says: Vec<_> = (event.attributes.iter().map(|a| a.value.clone())).collect();
+    assert_eq!(says, [Value::from("timeout"), Value::I64(40)]);
+    assert_eq!(
+        span.text("mamparo.fallback.outcome").as_deref(),
+        Some("served")
+    );
 }

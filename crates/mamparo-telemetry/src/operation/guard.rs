@@ -11,6 +11,7 @@ use opentelemetry::trace::SpanKind;
 
 use super::layer::Shared;
 use crate::metrics::{Attributes, Instruments};
+use crate::noted::{NOTED, noted};
 use crate::outcome::Outcome;
 use crate::semconv::{DEPENDENCY, OPERATION_ATTEMPTS, OPERATION_ID, OPERATION_OUTCOME};
 use crate::source::{Started, within};
@@ -77,7 +78,8 @@ impl OperationGuard {
             ];
             let id = self.scope.operation().map(|id| id.to_string());
             let id = id.map(|id| KeyValue::new(OPERATION_ID, id));
-            let attributes = attributes.into_iter().chain(id);
+            let noted = noted(&self.scope.context());
+            let attributes = attributes.into_iter().chain(id).chain(noted);
             span.end(elapsed, attributes, outcome.error.clone());
         }
     }
@@ -105,8 +107,8 @@ impl OperationGuard {
     }
 }
 
-/// Dependency, id, attempts, outcome, type of error.
-const ATTRIBUTES: usize = 5;
+/// Dependency, id, attempts, outcome, type of error, and what was noted.
+const ATTRIBUTES: usize = 5 + NOTED;
 
 impl Settle for OperationGuard {
     fn settle(&mut self, verdict: Verdict) {

@@ -90,7 +90,8 @@ impl<P> Shared<P> {
 
     fn report(&self, what: What<'_>) {
         if self.observer.is_some() {
-            Event::report(self.observer.as_ref(), &CallContext::current(), what);
+            let context = CallContext::current_for(self.dependency);
+            Event::report(self.observer.as_ref(), &context, what);
         }
     }
 }

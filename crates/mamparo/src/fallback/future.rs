@@ -220,7 +220,8 @@ fn dependency<P, F>(shared: &Shared<P, F>) -> Dependency {
 
 fn report<P, F>(shared: &Shared<P, F>, verdict: Verdict, ended: FallbackEnd) {
     let what = What::FellBack { verdict, ended };
-    Event::report(shared.observer.as_ref(), &CallContext::current(), what);
+    let context = CallContext::current_for(shared.dependency);
+    Event::report(shared.observer.as_ref(), &context, what);
 }
 
 impl<S, P, F, Req> fmt::Debug for FallbackFuture<S, P, F, Req>

@@ -170,6 +170,10 @@ where
     /// The operation is decided: the other attempts are given up, and say how long a slow one takes at least.
     fn settle(&mut self, winner: Run, verdict: Verdict) {
         self.next = Next::Never;
+        if winner.number > 1 && verdict.class() == Class::Success {
+            let attempt = winner.number;
+            self.report(What::HedgeWon { attempt });
+        }
         let doubled = self.course.running > 0 && !self.safety.is_idempotent();
         self.race().in_doubt |= doubled;
         let race = self.race();

@@ -170,7 +170,8 @@ impl<P, A> Shared<P, A> {
     /// Makes the rejection of a call that was shed, and reports it.
     #[cold]
     pub(super) fn refuse(&self, by: ShedBy, priority: Option<Priority>) -> BoxError {
-        let (context, observer) = (CallContext::current(), self.observer.as_ref());
+        let context = CallContext::current_for(self.dependency);
+        let observer = self.observer.as_ref();
         let priority = priority.map(Priority::as_str);
         Event::report(observer, &context, What::Shed { by, priority });
         let rejection = overloaded(&self.policy, self.name(&context));

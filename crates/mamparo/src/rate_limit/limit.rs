@@ -61,6 +61,7 @@ impl<C, L> Limit<C, L> {
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.bucket().meter.close(shared.policy.gcra, now, nanos);
         let what = What::RateLimitHeard { wait };
-        Event::report(shared.observer.as_ref(), &CallContext::current(), what);
+        let context = CallContext::current_for(shared.dependency);
+        Event::report(shared.observer.as_ref(), &context, what);
     }
 }

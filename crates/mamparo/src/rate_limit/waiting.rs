@@ -101,7 +101,7 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         CallContext::note_rate_limit(shared.dependency, waited);
         Event::report(
             observer,
-            &CallContext::current(),
+            &CallContext::current_for(shared.dependency),
             What::RateLimitWaited { waited },
         );
         Poll::Ready(Ok(Passed {

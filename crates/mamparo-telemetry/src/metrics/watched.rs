@@ -1,0 +1,29 @@
+//! All that is read when metrics are collected.
+
+use std::sync::OnceLock;
+
+use opentelemetry::metrics::Meter;
+
+use super::breakers::Breakers;
+use super::budgets::Budgets;
+use super::places::Bulkheads;
+
+/// What is watched, and whether a meter reads it already.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    pub(super) budgets: Budgets,
+    pub(super) bulkheads: Bulkheads,
+    pub(super) breakers: Breakers,
+    observed: OnceLock<()>,
+}
+
+impl Watched {
+    /// Has the meter read it all from now on; the first meter stays.
+    pub(super) fn observe_with(&self, meter: &Meter) {
+        self.observed.get_or_init(|| {
+            self.budgets.observe_with(meter);
+            self.bulkheads.observe_with(meter);
+            self.breakers.observe_with(meter);
+        });
+    }
+}
