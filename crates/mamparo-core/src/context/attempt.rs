@@ -44,10 +44,23 @@ impl AttemptLimit {
     #[must_use]
     #[inline]
     pub fn new(now: Instant, timeout: Duration) -> Self {
+        Self::until(Deadline::after(now, timeout), timeout)
+    }
+
+    /// Bounds an attempt that is cut at that instant, when `timeout` is over.
+    #[must_use]
+    #[inline]
+    pub const fn until(cut: Deadline, timeout: Duration) -> Self {
         Self {
-            cut: Some(Deadline::after(now, timeout)),
+            cut: Some(cut),
             timeout: Nanos::of(timeout),
         }
+    }
+
+    /// Returns how long the attempt may take; zero where nothing bounds it.
+    #[must_use]
+    pub const fn timeout(&self) -> Duration {
+        self.timeout.duration()
     }
 
     /// Returns the instant at which the attempt is cut.
@@ -67,10 +80,8 @@ impl AttemptLimit {
     /// Makes this the current attempt's limit until what is returned is dropped.
     #[inline]
     pub fn entered(&self) -> Limited {
-        let outer = current::with(|context| {
-            context.wake = None;
-            mem::replace(&mut context.limit, *self)
-        });
+        current::set_wake(None);
+        let outer = current::with(|context| mem::replace(&mut context.limit, *self));
         if outer.is_none() {
             self.begin();
         }
@@ -87,7 +98,9 @@ impl AttemptLimit {
             limit: *self,
             ..CallContext::EMPTY
         };
-        current::replace(Some(current::boxed(context)));
+        let mut place = current::place();
+        *place = context;
+        current::replace(Some(place));
     }
 }
 

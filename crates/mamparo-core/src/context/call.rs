@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::current;
 use super::notes::Notes;
 use super::view::View;
-use super::{AttemptLimit, Scope, nanos::Nanos};
+use super::{AttemptLimit, Scope};
 use crate::clock::{self, Instant};
 use crate::{Deadline, Dependency, Tenant};
 
@@ -31,10 +31,6 @@ pub struct CallContext {
     pub(super) operation: Option<OperationId>,
     pub(super) started: Option<Instant>,
     pub(super) sends: u32,
-    /// When a timer inside wakes the task.
-    pub(super) wake: Option<Deadline>,
-    /// The clock, while a call is made.
-    pub(super) now: Option<Instant>,
 }
 
 /// Names one operation in logs and spans: random, 64 bits.
@@ -91,19 +87,12 @@ impl CallContext {
         operation: None,
         started: None,
         sends: 0,
-        wake: None,
-        now: None,
     };
 
     /// Returns a copy of the context of the call that is being made or polled on this thread.
     #[must_use]
     pub fn current() -> Self {
-        let current = current::with(|context| Self {
-            wake: None,
-            now: None,
-            ..*context
-        });
-        current.unwrap_or_default()
+        current::with(|context| *context).unwrap_or_default()
     }
 
     /// Returns the context in which a layer of that kind works, see [`Scope::join`].
@@ -133,9 +122,11 @@ impl CallContext {
     /// A new operation inside this one: it ends when the attempt around it must, keeps the tenant, and counts anew.
     pub(super) fn begin(&self) -> Self {
         let limits = [self.attempt_deadline(), self.attempt_cut()];
+        let deadline = limits.into_iter().flatten().min();
         Self {
             view: View {
-                deadline: limits.into_iter().flatten().min(),
+                deadline,
+                attempt_deadline: deadline,
                 tenant: self.view.tenant,
                 upstream_attempt: self.view.upstream_attempt,
                 inside_retry: self.view.is_inside_retry_of_any_kind(),
@@ -143,23 +134,14 @@ impl CallContext {
             },
             ..Self::EMPTY
         }
-        .named()
     }
 
     /// Gives the operation its id; its first attempt is the original.
     #[inline]
-    pub(super) fn named(mut self) -> Self {
+    pub(super) fn name(&mut self) {
         let id = NonZeroU64::new(fastrand::u64(..)).unwrap_or(NonZeroU64::MAX);
         self.operation = Some(OperationId(id));
         self.view.attempt = 1;
-        self
-    }
-
-    /// Begins another call or poll: what was said during the last one is over.
-    #[inline]
-    pub(super) const fn turn(&mut self, now: Option<Instant>) {
-        self.now = now;
-        self.wake = None;
     }
 
     /// Returns how many sends have been counted, if this is that operation.
@@ -174,15 +156,14 @@ impl CallContext {
     #[must_use]
     #[inline]
     pub fn now() -> Instant {
-        let read = current::with(|context| context.now).flatten();
-        read.unwrap_or_else(clock::now)
+        current::now().unwrap_or_else(clock::now)
     }
 
-    /// Returns what remains for an attempt of the current operation, see [`Self::attempt_remaining`].
+    /// Returns when an attempt of the current operation must be over, see [`Self::attempt_deadline`].
     #[must_use]
     #[inline]
-    pub fn attempt_remaining_at(now: Instant) -> Option<Duration> {
-        current::with(|context| context.view.attempt_remaining(now)).flatten()
+    pub fn current_attempt_deadline() -> Option<Deadline> {
+        current::with(|context| context.view.attempt_deadline).flatten()
     }
 
     /// Promises that a timer wakes the task that polls this call at that instant, so that who waits further out needs none.
@@ -190,20 +171,20 @@ impl CallContext {
     /// Given anew at every poll, and taken back with [`Self::break_promise`] when the timer is dropped.
     #[inline]
     pub fn promise_wake(at: Deadline) {
-        current::with(|context| context.wake = Some(at));
+        current::set_wake(Some(at));
     }
 
     /// Takes back what [`Self::promise_wake`] promised.
     #[inline]
     pub fn break_promise() {
-        current::with(|context| context.wake = None);
+        current::set_wake(None);
     }
 
     /// Returns when a timer inside has promised to wake the task, see [`Self::promise_wake`].
     #[must_use]
     #[inline]
     pub fn promised_wake() -> Option<Deadline> {
-        current::with(|context| context.wake).flatten()
+        current::wake()
     }
 
     /// Counts one physical send, and returns how many came before it: its `resend_count`.
@@ -255,8 +236,8 @@ impl CallContext {
     /// Returns the instant at which an attempt must be over: the deadline less the reserve.
     #[must_use]
     #[inline]
-    pub fn attempt_deadline(&self) -> Option<Deadline> {
-        self.view.attempt_deadline()
+    pub const fn attempt_deadline(&self) -> Option<Deadline> {
+        self.view.attempt_deadline
     }
 
     /// Returns how long there is from `now` until an attempt must be over, see [`Self::attempt_deadline`].
@@ -356,14 +337,16 @@ impl CallContext {
     #[must_use]
     #[inline]
     pub fn with_deadline(mut self, deadline: Deadline) -> Self {
-        self.view.deadline = Some(self.view.deadline.map_or(deadline, |own| own.min(deadline)));
+        let earlier = |own: Option<Deadline>| Some(own.map_or(deadline, |own| own.min(deadline)));
+        self.view.deadline = earlier(self.view.deadline);
+        self.view.attempt_deadline = earlier(self.view.attempt_deadline);
         self
     }
 
     /// Keeps time back from the deadline, see [`Self::attempt_deadline`].
     #[must_use]
-    pub const fn with_reserve(mut self, reserve: Duration) -> Self {
-        self.view.reserve = Nanos::of(reserve);
+    pub fn with_reserve(mut self, reserve: Duration) -> Self {
+        self.view.attempt_deadline = self.view.deadline.map(|deadline| deadline.less(reserve));
         self
     }
 

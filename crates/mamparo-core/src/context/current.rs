@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 
 use super::CallContext;
+use crate::Deadline;
+use crate::clock::Instant;
 
 /// How many boxes a thread keeps for the operations to come.
 const KEPT: usize = 64;
@@ -20,6 +22,38 @@ thread_local! {
     // A context is made for each operation, and an allocation would cost more than all that is done with it.
     static FREE: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
     static CUTTING: Cell<bool> = const { Cell::new(false) };
+    /// The clock, while a call is made.
+    static NOW: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// When a timer inside wakes the task.
+    static WAKE: Cell<Option<Deadline>> = const { Cell::new(None) };
+}
+
+/// Begins another call or poll: what was said during the last one is over.
+#[inline]
+pub(super) fn turn(now: Option<Instant>) {
+    NOW.set(now);
+    WAKE.set(None);
+}
+
+/// Ends a call: whatever comes next looks at the clock itself.
+#[inline]
+pub(super) fn call_is_over() {
+    NOW.set(None);
+}
+
+#[inline]
+pub(super) fn now() -> Option<Instant> {
+    NOW.get()
+}
+
+#[inline]
+pub(super) fn wake() -> Option<Deadline> {
+    WAKE.get()
+}
+
+#[inline]
+pub(super) fn set_wake(at: Option<Deadline>) {
+    WAKE.set(at);
 }
 
 /// Makes this the current context, and returns the one that was.
@@ -39,15 +73,11 @@ pub(super) fn with<R>(f: impl FnOnce(&mut CallContext) -> R) -> Option<R> {
     })
 }
 
-/// Puts a context into a box.
+/// Returns a box for a context, with whatever was in there before.
 #[inline]
-pub(super) fn boxed(context: CallContext) -> Place {
+pub(super) fn place() -> Place {
     let free = FREE.try_with(|free| free.borrow_mut().pop());
-    if let Ok(Some(mut place)) = free {
-        *place = context;
-        return place;
-    }
-    Box::new(context)
+    free.ok().flatten().unwrap_or_default()
 }
 
 /// Keeps a box for another context.

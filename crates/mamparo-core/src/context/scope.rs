@@ -63,17 +63,20 @@ impl Scope {
 
     #[inline]
     fn begin(kind: LayerKind, dependency: Dependency) -> Self {
-        let mut context =
-            current::with(|outer| outer.begin()).unwrap_or_else(|| CallContext::EMPTY.named());
-        context.view.pass(kind, dependency);
-        Self::of(context)
+        let mut place = current::place();
+        *place = current::with(|outer| outer.begin()).unwrap_or(CallContext::EMPTY);
+        place.name();
+        place.view.pass(kind, dependency);
+        Self(Part::Began(Some(place)))
     }
 
     /// Holds this context.
     #[must_use]
     #[inline]
     pub fn of(context: CallContext) -> Self {
-        Self(Part::Began(Some(current::boxed(context))))
+        let mut place = current::place();
+        *place = context;
+        Self(Part::Began(Some(place)))
     }
 
     /// Takes it out of a future that is at its end, for the body of its answer.
@@ -247,10 +250,10 @@ impl Scope {
         }
     }
 
-    /// Sets the deadline of the operation, and what an attempt leaves of it.
+    /// Sets the deadline of the operation, and when an attempt must be over so that some of it is left.
     #[inline]
-    pub fn set_deadline(&mut self, deadline: Deadline, reserve: Duration) {
-        self.change(|view| view.set_deadline(deadline, reserve));
+    pub fn set_deadline(&mut self, deadline: Deadline, attempt_deadline: Deadline) {
+        self.change(|view| view.set_deadline(deadline, attempt_deadline));
     }
 
     /// Sets the attempt's number, the most that may follow, and what led to it.
@@ -285,11 +288,9 @@ impl Part {
     /// Makes it current; returns the context that was, and whether a retry inside has been heard of.
     #[inline]
     fn lay(&mut self, now: Option<Instant>) -> (Slot, bool) {
+        current::turn(now);
         match self {
             Self::Began(own) => {
-                if let Some(own) = own.as_deref_mut() {
-                    own.turn(now);
-                }
                 let outer = current::replace(own.take());
                 let resent = outer.as_deref().is_some_and(go_on_from);
                 (outer, resent)
@@ -297,7 +298,6 @@ impl Part {
             Self::Joined { operation, view } => {
                 let resent = view.resent_inside;
                 current::with(|context| {
-                    context.turn(now);
                     if context.operation == *operation {
                         mem::swap(&mut context.view, view);
                     }
@@ -309,6 +309,7 @@ impl Part {
 
     #[inline]
     fn lift(&mut self, outer: Slot, had_resent: bool) {
+        current::call_is_over();
         match self {
             Self::Began(own) => {
                 let nested = outer.is_some();

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use super::{Cause, LayerKind, nanos::Nanos};
+use super::{Cause, LayerKind};
 use crate::clock::Instant;
 use crate::{Deadline, Dependency, Tenant};
 
@@ -13,8 +13,8 @@ use crate::{Deadline, Dependency, Tenant};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub(super) deadline: Option<Deadline>,
-    /// What an attempt leaves of the deadline, for delivering the answer.
-    pub(super) reserve: Nanos,
+    /// When an attempt must be over: it leaves some of the deadline for delivering the answer.
+    pub(super) attempt_deadline: Option<Deadline>,
     pub(super) dependency: Dependency,
     pub(super) key_hash: Option<NonZeroU64>,
     pub(super) tenant: Option<Tenant>,
@@ -30,7 +30,7 @@ pub(super) struct View {
 impl View {
     pub(super) const EMPTY: Self = Self {
         deadline: None,
-        reserve: Nanos::ZERO,
+        attempt_deadline: None,
         dependency: Dependency::UNNAMED,
         key_hash: None,
         tenant: None,
@@ -66,21 +66,14 @@ impl View {
     }
 
     #[inline]
-    pub(super) fn attempt_deadline(&self) -> Option<Deadline> {
-        self.deadline
-            .map(|deadline| deadline.less(self.reserve.duration()))
-    }
-
-    #[inline]
     pub(super) fn attempt_remaining(&self, now: Instant) -> Option<Duration> {
-        let remaining = self.deadline?.remaining(now);
-        Some(remaining.saturating_sub(self.reserve.duration()))
+        Some(self.attempt_deadline?.remaining(now))
     }
 
     #[inline]
-    pub(super) const fn set_deadline(&mut self, deadline: Deadline, reserve: Duration) {
+    pub(super) const fn set_deadline(&mut self, deadline: Deadline, attempt_deadline: Deadline) {
         self.deadline = Some(deadline);
-        self.reserve = Nanos::of(reserve);
+        self.attempt_deadline = Some(attempt_deadline);
     }
 
     #[inline]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use mamparo_core::gate::GateFuture;
 use mamparo_core::shard::Held;
@@ -13,7 +14,7 @@ use tower_service::Service;
 
 use super::error::reached;
 use super::layer::Shared;
-use super::state::Limit;
+use super::state::By;
 use crate::bound::{self, Bounded, Over, Scoped};
 use crate::timer::Usual;
 use crate::wire::{BodyLimits, BoundsAnswer};
@@ -25,8 +26,8 @@ pub struct AttemptTimeoutFuture<S: Service<Req>, W, Req>(#[pin] Bounded<S, Req, 
 
 /// An attempt that has begun.
 struct Begun<W> {
-    limit: Limit,
-    current: AttemptLimit,
+    by: By,
+    limit: AttemptLimit,
     shared: Held<Shared<W>>,
 }
 
@@ -35,15 +36,11 @@ impl<S: Service<Req>, W, Req> AttemptTimeoutFuture<S, W, Req> {
     #[inline]
     pub(super) fn new(
         inner: GateFuture<S, Req>,
-        limit: Limit,
-        current: AttemptLimit,
+        by: By,
+        limit: AttemptLimit,
         shared: Held<Shared<W>>,
     ) -> Self {
-        let begun = Begun {
-            limit,
-            current,
-            shared,
-        };
+        let begun = Begun { by, limit, shared };
         Self(Bounded::new(inner, begun))
     }
 }
@@ -53,7 +50,7 @@ impl<W> Scoped for Begun<W> {
 
     #[inline]
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        self.current.enter(f)
+        self.limit.enter(f)
     }
 }
 
@@ -68,16 +65,16 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut call = self.project().0;
-        let cut = call.scope().current.cut();
+        let cut = call.scope().limit.cut();
         let result = ready!(call.as_mut().poll(cut, cx));
-        let Begun { limit, shared, .. } = call.scope();
+        let Begun { by, limit, shared } = call.scope();
         let sent = match result {
             Ok(answer) => return Poll::Ready(Ok(shared.bound(answer))),
             Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
             Err(Over::Cut { sent }) => sent,
             Err(Over::Refused) => false,
         };
-        Poll::Ready(Err(shared.reject(*limit, sent)))
+        Poll::Ready(Err(shared.reject(*by, limit.timeout(), sent)))
     }
 }
 
@@ -99,9 +96,9 @@ impl<W> Shared<W> {
     }
 
     #[cold]
-    fn reject(&self, limit: Limit, sent: bool) -> BoxError {
+    fn reject(&self, by: By, limit: Duration, sent: bool) -> BoxError {
         let context = CallContext::current();
-        let rejection = reached(limit, self.name(&context), sent);
+        let rejection = reached(by, limit, self.name(&context), sent);
         bound::reject(rejection, &context, self.observer.as_ref())
     }
 }

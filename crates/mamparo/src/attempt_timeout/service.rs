@@ -5,12 +5,12 @@ use std::task::{Context, Poll};
 
 use mamparo_core::gate::GateFuture;
 use mamparo_core::shard::Spread;
-use mamparo_core::{AttemptLimit, BoxError, CallContext, Gate};
+use mamparo_core::{BoxError, CallContext, Gate};
 use tower_service::Service;
 
 use super::AttemptTimeoutFuture;
 use super::layer::Shared;
-use super::state::{Limit, limit};
+use super::state::{By, limit};
 use crate::wire::{BoundsAnswer, CarriesDeadline};
 
 /// Bounds one attempt, and tells the next service what remains; see the [module](super).
@@ -46,23 +46,20 @@ where
     #[inline]
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = CallContext::now();
-        let remaining = CallContext::attempt_remaining_at(now);
-        let limit = limit(self.shared.policy.timeout(), remaining);
-        let scope = match limit.duration() {
-            Some(limit) => AttemptLimit::new(now, limit),
-            None => AttemptLimit::NONE,
-        };
-        if let Some(remaining) = remaining {
+        let must_be_over = CallContext::current_attempt_deadline();
+        let (by, limit) = limit(now, self.shared.policy.timeout(), must_be_over);
+        if let Some(deadline) = must_be_over {
+            let remaining = deadline.remaining(now);
             self.shared.wire.write(&mut request, remaining);
         }
-        let inner = match limit {
-            Limit::Spent => GateFuture::None,
+        let inner = match by {
+            By::Spent => GateFuture::None,
             _ => {
-                let _entered = scope.entered();
+                let _entered = limit.entered();
                 self.inner.call(request)
             }
         };
-        AttemptTimeoutFuture::new(inner, limit, scope, self.shared.hold())
+        AttemptTimeoutFuture::new(inner, by, limit, self.shared.hold())
     }
 }
 

@@ -2,37 +2,44 @@
 
 use std::time::Duration;
 
-/// What bounds an attempt that begins now.
+use mamparo_core::clock::Instant;
+use mamparo_core::{AttemptLimit, Deadline};
+
+/// What bounds an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// Nothing remains: it is not sent.
+pub(super) enum By {
+    /// Nothing remains of the deadline: the attempt is not begun.
     Spent,
-    /// Nothing bounds it.
-    None,
-    /// Its own timeout is the smaller.
-    Timeout(Duration),
-    /// What remains of the deadline is the smaller.
-    Deadline(Duration),
+    /// No timeout is set and there is no deadline.
+    Nothing,
+    /// The attempt's own timeout.
+    Timeout,
+    /// What remains of the deadline, less the reserve.
+    Deadline,
 }
 
-impl Limit {
-    /// The time until the limit is reached, if there is one.
-    pub(super) const fn duration(self) -> Option<Duration> {
-        match self {
-            Self::Timeout(limit) | Self::Deadline(limit) => Some(limit),
-            Self::Spent | Self::None => None,
+/// The smaller of an attempt's timeout and what remains until it must be over, reserve kept back.
+#[inline]
+pub(super) fn limit(
+    now: Instant,
+    timeout: Option<Duration>,
+    must_be_over: Option<Deadline>,
+) -> (By, AttemptLimit) {
+    let spent = must_be_over.is_some_and(|deadline| deadline.has_passed(now));
+    if spent {
+        return (By::Spent, AttemptLimit::NONE);
+    }
+    if let Some(timeout) = timeout {
+        let cut = Deadline::after(now, timeout);
+        if must_be_over.is_none_or(|deadline| cut <= deadline) {
+            return (By::Timeout, AttemptLimit::until(cut, timeout));
         }
     }
-}
-
-/// Picks the smaller of an attempt's own timeout and what remains until an attempt must be over.
-#[inline]
-pub(super) fn limit(timeout: Option<Duration>, remaining: Option<Duration>) -> Limit {
-    match (timeout, remaining) {
-        (_, Some(Duration::ZERO)) => Limit::Spent,
-        (None, None) => Limit::None,
-        (Some(timeout), None) => Limit::Timeout(timeout),
-        (Some(timeout), Some(remaining)) if timeout <= remaining => Limit::Timeout(timeout),
-        (_, Some(remaining)) => Limit::Deadline(remaining),
+    match must_be_over {
+        Some(deadline) => {
+            let remaining = deadline.remaining(now);
+            (By::Deadline, AttemptLimit::until(deadline, remaining))
+        }
+        None => (By::Nothing, AttemptLimit::NONE),
     }
 }

@@ -17,7 +17,7 @@ use mamparo_testkit::service::{NeverReady, ReadyAfter, Script, Step};
 use proptest::prelude::*;
 use tower::{Layer, Service, ServiceExt};
 
-use super::state::{Limit, limit};
+use super::state::{By, limit};
 use super::*;
 use crate::deadline::{DeadlineLayer, DeadlinePolicy};
 use crate::replay::ReplayBody;
@@ -122,10 +122,13 @@ proptest! {
         remaining in prop::option::of(0u64..5_000),
     ) {
         let (timeout, remaining) = (timeout.map(millis), remaining.map(millis));
-        let found = limit(timeout, remaining);
-        prop_assert_eq!(found == Limit::Spent, remaining == Some(Duration::ZERO));
-        prop_assert_eq!(found == Limit::None, timeout.is_none() && remaining.is_none());
-        if let Some(duration) = found.duration() {
+        let now = clock::now();
+        let (by, found) = limit(now, timeout, remaining.map(|left| Deadline::after(now, left)));
+        prop_assert_eq!(by == By::Spent, remaining == Some(Duration::ZERO));
+        prop_assert_eq!(by == By::Nothing, timeout.is_none() && remaining.is_none());
+        if let Some(cut) = found.cut() {
+            let duration = found.timeout();
+            prop_assert_eq!(cut, Deadline::after(now, duration));
             prop_assert!(timeout.is_none_or(|timeout| duration <= timeout));
             prop_assert!(remaining.is_none_or(|remaining| duration <= remaining));
             prop_assert!(Some(duration) == timeout || Some(duration) == remaining);

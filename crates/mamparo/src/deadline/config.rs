@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mamparo_core::{InvalidSetting, Reserve, clock};
+use mamparo_core::clock::{self, Instant};
+use mamparo_core::{Deadline, InvalidSetting, Reserve};
 
 /// How long a whole operation may take.
 ///
@@ -20,9 +21,20 @@ use mamparo_core::{InvalidSetting, Reserve, clock};
 pub struct DeadlinePolicy {
     limit: Option<Duration>,
     reserve: Reserve,
+    /// What the limit leaves for attempts: reckoned here, and not at every call.
+    for_attempts: Duration,
 }
 
 impl DeadlinePolicy {
+    fn new(limit: Option<Duration>, reserve: Reserve) -> Self {
+        let limit_or_none = limit.unwrap_or_default();
+        Self {
+            limit,
+            reserve,
+            for_attempts: limit_or_none.saturating_sub(reserve.of(limit_or_none)),
+        }
+    }
+
     /// Bounds an operation by its own limit, or by the caller's deadline if that is earlier.
     ///
     /// No limit is longer than [`clock::FAR_FUTURE`].
@@ -38,19 +50,16 @@ impl DeadlinePolicy {
                 "must be longer than zero: for no limit of its own use `DeadlinePolicy::none`",
             ));
         }
-        Ok(Self {
-            limit: Some(limit.min(clock::FAR_FUTURE)),
-            reserve: Reserve::default(),
-        })
+        Ok(Self::new(
+            Some(limit.min(clock::FAR_FUTURE)),
+            Reserve::default(),
+        ))
     }
 
     /// Sets no limit of its own: only a caller's deadline binds, and without one the operation may take for ever.
     #[must_use]
     pub fn none() -> Self {
-        Self {
-            limit: None,
-            reserve: Reserve::default(),
-        }
+        Self::new(None, Reserve::default())
     }
 
     /// Sets the time kept back to deliver the answer: 5 %, at most 50 ms, by default.
@@ -58,7 +67,7 @@ impl DeadlinePolicy {
     /// # Errors
     ///
     /// Refuses a reserve that takes the whole deadline.
-    pub fn reserve(mut self, reserve: Reserve) -> Result<Self, InvalidSetting> {
+    pub fn reserve(self, reserve: Reserve) -> Result<Self, InvalidSetting> {
         if let Some(limit) = self.limit
             && reserve.of(limit) >= limit
         {
@@ -68,8 +77,7 @@ impl DeadlinePolicy {
                 "must be shorter than the deadline: it is kept back from it",
             ));
         }
-        self.reserve = reserve;
-        Ok(self)
+        Ok(Self::new(self.limit, reserve))
     }
 
     /// Returns the operation's own limit; none when only a caller's deadline binds.
@@ -78,19 +86,31 @@ impl DeadlinePolicy {
         self.limit
     }
 
-    /// Returns the time kept back of what remains.
-    #[must_use]
-    pub(super) fn reserve_of(self, remaining: Duration) -> Duration {
-        self.reserve.of(remaining)
+    /// Returns when an operation that begins now must be over, and its attempts, by this policy alone.
+    #[inline]
+    pub(super) fn own(&self, now: Instant) -> Option<(Deadline, Deadline)> {
+        let operation = Deadline::after(now, self.limit?);
+        Some((operation, Deadline::after(now, self.for_attempts)))
+    }
+
+    /// Returns the same for an operation of which only that much remains.
+    pub(super) fn within_remaining(
+        &self,
+        now: Instant,
+        remaining: Duration,
+    ) -> (Deadline, Deadline) {
+        let reserve = self.reserve.of(remaining);
+        let for_attempts = remaining.saturating_sub(reserve);
+        (
+            Deadline::after(now, remaining),
+            Deadline::after(now, for_attempts),
+        )
     }
 }
 
 impl Default for DeadlinePolicy {
     /// Bounds an operation by 10 s: no network call without a limit.
     fn default() -> Self {
-        Self {
-            limit: Some(Duration::from_secs(10)),
-            reserve: Reserve::default(),
-        }
+        Self::new(Some(Duration::from_secs(10)), Reserve::default())
     }
 }

@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use super::DeadlineFuture;
 use super::layer::Shared;
-use crate::wire::codec::Remaining;
+use crate::wire::codec::{Read, Remaining};
 use crate::wire::{BoundsAnswer, CarriesDeadline};
 
 /// Bounds a whole operation, its answer's body included; see the [module](super).
@@ -49,8 +49,11 @@ where
     fn call(&mut self, mut request: Req) -> Self::Future {
         let now = CallContext::now();
         let mut scope = Scope::join(LayerKind::Deadline, self.shared.dependency);
-        let remaining = self.shared.bound(&mut scope, &mut request, now);
-        let inner = if remaining == Some(Duration::ZERO) {
+        self.shared.bound(&mut scope, &mut request, now);
+        let inner = if scope
+            .deadline()
+            .is_some_and(|deadline| deadline.has_passed(now))
+        {
             GateFuture::None
         } else {
             let _entered = scope.entered_at(now);
@@ -61,26 +64,39 @@ where
 }
 
 impl<W> Shared<W> {
-    /// Bounds the operation by the smallest of all limits, and returns how long it may take.
+    /// Bounds the operation by the smallest of all limits.
     #[inline]
-    fn bound<Req>(&self, scope: &mut Scope, request: &mut Req, now: Instant) -> Option<Duration>
+    fn bound<Req>(&self, scope: &mut Scope, request: &mut Req, now: Instant)
     where
         W: CarriesDeadline<Req>,
     {
         scope.set_started(now);
-        let inherited = scope.deadline().map(|deadline| deadline.remaining(now));
         let read = self.wire.take(request);
-        let carried = read.remaining().and_then(Remaining::duration);
-        let remaining = smaller(smaller(self.policy.limit(), inherited), carried);
-        if let Some(remaining) = remaining {
-            let reserve = self.policy.reserve_of(remaining);
-            scope.set_deadline(Deadline::after(now, remaining), reserve);
+        let bounds = if scope.deadline().is_none() && read.is_empty() {
+            self.policy.own(now)
+        } else {
+            self.smallest(scope, read, now)
+        };
+        if let Some((operation, attempts)) = bounds {
+            scope.set_deadline(operation, attempts);
         }
+    }
+
+    #[inline(never)] // most operations have the policy's limit and no other
+    fn smallest(
+        &self,
+        scope: &Scope,
+        read: Read<'_>,
+        now: Instant,
+    ) -> Option<(Deadline, Deadline)> {
         if let Some(header) = read.malformed() {
             let what = What::MalformedDeadline { header };
             Event::report(self.observer.as_ref(), &scope.context(), what);
         }
-        remaining
+        let inherited = scope.deadline().map(|deadline| deadline.remaining(now));
+        let carried = read.remaining().and_then(Remaining::duration);
+        let remaining = smaller(smaller(self.policy.limit(), inherited), carried)?;
+        Some(self.policy.within_remaining(now, remaining))
     }
 }
 
