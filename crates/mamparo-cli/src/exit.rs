@@ -15,6 +15,7 @@ pub(crate) enum Exit {
     NoAnswer = 4,
     Indeterminate = 5,
     Unwritten = 6,
+    Rejected = 7,
 }
 
 /// What `mamparo call --help` says of them.
@@ -27,7 +28,8 @@ Exit codes:
   4  no whole answer: no connection, a broken one, or one that does not speak HTTP
   5  indeterminate: it failed, the request may have taken effect, and sending it again was not safe
   6  the answer could not be written to stdout
-Where two fit, 5 wins.";
+  7  rejected: a limit of --rate refused the attempt, which was not sent
+Where two fit, 5 wins. An answer of --fallback is judged like one of the server.";
 
 impl Exit {
     pub(crate) const fn code(self) -> u8 {

@@ -1,6 +1,6 @@
 //! The options of `mamparo call`.
 
-use super::typed::{self, Data, Field, Limit};
+use super::typed::{self, Data, Delay, Field, Limit, Rate};
 use crate::exit::CODES;
 
 const EXAMPLES: &str = "\
@@ -8,6 +8,9 @@ Examples:
   mamparo call http://localhost:8080/items
   mamparo call http://localhost:8080/items --deadline 2s --attempts 5 --attempt-timeout 500ms
   mamparo call POST http://localhost:8080/charges -d @charge.json -H 'content-type: application/json' --idempotency-key
+  mamparo call http://localhost:8080/items --hedge 100ms
+  mamparo call http://localhost:8080/items --attempts 5 --rate 2/s --rate-wait 1s
+  mamparo call http://localhost:8080/items --fallback '[]'
   mamparo call http://localhost:8080/items --json | jq '.attempts[].status'
   mamparo call http://localhost:8080/items --otlp http://localhost:4317";
 
@@ -35,9 +38,9 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub(crate) deadline: Limit,
 
-    /// How many attempts at most; the original counts, so 1 means no resend.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) attempts: u32,
+    /// How many attempts at most, 3 by default, and 2 with --hedge; the original counts, so 1 means no resend.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) attempts: Option<u32>,
 
     /// How long one attempt may take until its answer begins; `none` for no limit but the deadline.
     #[arg(long, value_name = "DURATION", default_value = "2s")]
@@ -46,6 +49,24 @@ pub(crate) struct CallArgs {
     /// How long a connection may take: name, TCP and TLS together; `none` for no limit but the attempt's.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub(crate) connect_timeout: Limit,
+
+    /// Sends the request once more beside an attempt that has taken this long, and takes the better answer, instead of
+    /// sending a failed one again after a wait. Only for a request that may take effect twice.
+    #[arg(long, value_name = "DELAY")]
+    pub(crate) hedge: Option<Delay>,
+
+    /// Lets attempts pass at a rate, such as 5/s or 100/m; a resend is charged like the original.
+    #[arg(long, value_name = "N/PERIOD")]
+    pub(crate) rate: Option<Rate>,
+
+    /// How long an attempt may wait for its turn under --rate; without it, one too many is rejected at once.
+    #[arg(long, value_name = "DURATION", requires = "rate")]
+    pub(crate) rate_wait: Option<Delay>,
+
+    /// The answer to give instead, as a 200, where the server can't be reached, does not answer in time or is
+    /// unavailable, or where --rate rejected the call: text, or @file.
+    #[arg(long, value_name = "DATA")]
+    pub(crate) fallback: Option<Data>,
 
     /// Sends an idempotency key, the same on each attempt, so that an unsafe request may be sent again. Only for
     /// a server that honours it. KEY is sent as it is written; without one, a key is made.

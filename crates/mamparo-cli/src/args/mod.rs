@@ -11,4 +11,4 @@ mod typed;
 pub(crate) use call::CallArgs;
 pub(crate) use command::{Args, Command};
 pub(crate) use demo::DemoArgs;
-pub(crate) use typed::{Data, Field, Limit};
+pub(crate) use typed::{Data, Delay, Field, Limit};

@@ -14,6 +14,17 @@ pub(crate) enum Limit {
     Within(Duration),
 }
 
+/// A time that is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Delay(pub(crate) Duration);
+
+/// So many in each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) count: u32,
+    pub(crate) period: Duration,
+}
+
 /// A header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
@@ -33,22 +44,54 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "none" {
-            return Ok(Self::None);
+        match text {
+            "none" => Ok(Self::None),
+            _ => duration(text, ", or `none`").map(Self::Within),
         }
-        if let Ok(number) = text.parse::<u64>() {
-            let millis = number.saturating_mul(1_000);
-            return Err(format!(
-                "it has no unit: write {number}s or {millis}ms, or `none`"
-            ));
+    }
+}
+
+impl FromStr for Delay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        duration(text, "").map(Self)
+    }
+}
+
+/// Reads a duration that is longer than zero; `or` is what else may be written in its place.
+fn duration(text: &str, or: &str) -> Result<Duration, String> {
+    if let Ok(number) = text.parse::<u64>() {
+        let millis = number.saturating_mul(1_000);
+        return Err(format!("it has no unit: write {number}s or {millis}ms{or}"));
+    }
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) if or.is_empty() => Err("it must be longer than zero".to_owned()),
+        Ok(Duration::ZERO) => {
+            Err("it must be longer than zero: for no limit write `none`".to_owned())
         }
-        match humantime::parse_duration(text) {
-            Ok(Duration::ZERO) => {
-                Err("it must be longer than zero: for no limit write `none`".to_owned())
-            }
-            Ok(duration) => Ok(Self::Within(duration)),
-            Err(error) => Err(format!("{error}: write 2s, 500ms or 1m 30s, or `none`")),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(format!("{error}: write 2s, 500ms or 1m 30s{or}")),
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let says = || "write a count and a period, such as 5/s, 100/m or 1/250ms".to_owned();
+        let (count, period) = text.split_once('/').ok_or_else(says)?;
+        let count: u32 = count.parse().map_err(|_| says())?;
+        // `5/s` is five in one second.
+        let period = match period.starts_with(|c: char| c.is_ascii_digit()) {
+            true => humantime::parse_duration(period),
+            false => humantime::parse_duration(&format!("1{period}")),
+        };
+        let period = period.map_err(|_| says())?;
+        if count == 0 || period.is_zero() {
+            return Err("it lets nothing pass: both must be above zero".to_owned());
         }
+        Ok(Self { count, period })
     }
 }
 
@@ -112,6 +155,43 @@ mod tests {
             Ok(Limit::Within(Duration::from_millis(500)))
         );
         assert_eq!("none".parse(), Ok(Limit::None));
+    }
+
+    #[test]
+    fn a_delay_is_a_duration_and_never_none() {
+        let refused = |text: &str| Delay::from_str(text).unwrap_err();
+        assert_eq!("100ms".parse(), Ok(Delay(Duration::from_millis(100))));
+        assert_eq!(refused("5"), "it has no unit: write 5s or 5000ms");
+        assert_eq!(refused("0ms"), "it must be longer than zero");
+        assert!(refused("none").ends_with("write 2s, 500ms or 1m 30s"));
+    }
+
+    #[test]
+    fn a_rate_is_a_count_in_a_period() {
+        let rate = |count, millis| {
+            let period = Duration::from_millis(millis);
+            Ok(Rate { count, period })
+        };
+        assert_eq!("5/s".parse(), rate(5, 1_000));
+        assert_eq!("100/m".parse(), rate(100, 60_000));
+        assert_eq!("1/250ms".parse(), rate(1, 250));
+        for wrong in [
+            "5",
+            "5/",
+            "/s",
+            "-1/s",
+            "x/s",
+            "1.5/s",
+            "5/fortnight",
+            "5/s/s",
+        ] {
+            let why = Rate::from_str(wrong).unwrap_err();
+            assert!(why.contains("such as 5/s"), "{wrong}: {why}");
+        }
+        for nothing in ["0/s", "1/0s"] {
+            let why = Rate::from_str(nothing).unwrap_err();
+            assert!(why.contains("lets nothing pass"), "{nothing}: {why}");
+        }
     }
 
     #[test]

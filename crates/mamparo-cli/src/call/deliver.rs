@@ -6,6 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::BodyExt;
+use mamparo::fallback::{Failed, FellBack};
 use mamparo_core::{BoxError, Ending};
 
 use super::settings::Form;
@@ -21,6 +22,8 @@ pub(super) struct Answer {
     pub(super) version: Version,
     pub(super) headers: HeaderMap,
     pub(super) ending: Option<Ending>,
+    /// How the operation failed, where the answer is the fallback's.
+    pub(super) instead_of: Option<Failed>,
     /// The body's bytes, where they are for the record, up to [`MAX_KEPT`].
     pub(super) kept: BytesMut,
     /// How many bytes arrived.
@@ -43,12 +46,14 @@ where
     B::Error: Into<BoxError>,
 {
     let ending = Ending::of(&response).copied();
+    let instead_of = FellBack::of(&response).map(FellBack::failed);
     let (head, body) = response.into_parts();
     let mut answer = Answer {
         status: head.status,
         version: head.version,
         headers: head.headers,
         ending,
+        instead_of,
         kept: BytesMut::new(),
         length: 0,
         body: End::Whole,

@@ -1,12 +1,23 @@
 //! How the call ended: its exit code, and the one line that says why it failed.
 
+use mamparo::fallback::Failed;
 use mamparo_core::chain::chain;
 use mamparo_core::{
-    BoxError, Dependency, Ending, Kind, Reason, Rejection, RetryError, TransportError,
+    BoxError, Dependency, Ending, Kind, Reason, Rejection, Resend, RetryError, TransportError,
 };
 
 use super::deliver::{Answer, End};
 use crate::exit::Exit;
+use crate::trace::millis;
+
+/// Why a layer refuses to send what could have been sent.
+const REFUSALS: [Reason; 5] = [
+    Reason::BreakerOpen,
+    Reason::BulkheadFull,
+    Reason::RateLimited,
+    Reason::AboveBurst,
+    Reason::Overloaded,
+];
 
 /// What came back.
 pub(super) type Came = Result<Answer, BoxError>;
@@ -31,6 +42,7 @@ pub(super) fn judge(came: &Came, dependency: Dependency, seen: u32, safe: bool) 
     let attempts = ending.map_or(seen, |ending| ending.attempts());
     let exit = match came {
         _ if ending.is_some_and(|ending| ending.is_indeterminate()) => Exit::Indeterminate,
+        Ok(answer) if !safe && hides_unknown(answer) => Exit::Indeterminate,
         Ok(answer) => of_answer(answer),
         // Cut before a retry could judge it.
         Err(error) if !safe && was_cut(error) => Exit::Indeterminate,
@@ -63,9 +75,17 @@ fn of_error(error: &BoxError) -> Exit {
     );
     if slow || transport == Some(Kind::Timeout) {
         Exit::OutOfTime
+    } else if reason.is_some_and(|reason| REFUSALS.contains(&reason)) {
+        Exit::Rejected
     } else {
         Exit::NoAnswer
     }
+}
+
+/// Tells whether a fallback stands in for an operation of which nobody knows whether it took effect.
+fn hides_unknown(answer: &Answer) -> bool {
+    let unknown = |failed: Failed| failed.verdict().resend() == Resend::IfIdempotent;
+    answer.instead_of.is_some_and(unknown)
 }
 
 fn was_cut(error: &BoxError) -> bool {
@@ -116,7 +136,12 @@ fn causes(error: &BoxError, dependency: Dependency) -> String {
             said.push(cause);
         }
     }
-    said.join(": ")
+    let mut said = said.join(": ");
+    let rejection = Rejection::of(&**error);
+    if let Some(wait) = rejection.and_then(Rejection::retry_after) {
+        said += &format!("; try again in {}", millis(wait));
+    }
+    said
 }
 
 fn one_line(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! The record of a call, for programs: what `--json` writes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,9 +14,10 @@ use serde::Serialize;
 
 use super::deliver::Answer;
 use super::ending::{Came, Ended};
+use super::report::why;
 use super::settings::Settings;
 use crate::exit::Exit;
-use crate::trace::{Kept, Wait, number, since, text};
+use crate::trace::{Kept, Refusal, Wait, number, since, text};
 
 /// All that is known of a call.
 #[derive(Debug, Serialize)]
@@ -31,6 +32,8 @@ pub(super) struct Record<'a> {
     ending: Ending,
     attempts: Vec<Attempt<'a>>,
     waits: Vec<Waited>,
+    rejections: Vec<Rejected>,
+    fallback: Option<FellBack>,
     error: Option<&'a str>,
     #[serde(flatten)]
     answer: Option<Answered>,
@@ -53,6 +56,23 @@ struct Attempt<'a> {
     duration_ms: f64,
     status: Option<i64>,
     error_type: Option<&'a str>,
+    /// Whether it was sent beside another, as a hedge.
+    hedge: bool,
+}
+
+/// An attempt that a layer refused to send.
+#[derive(Debug, Serialize)]
+struct Rejected {
+    attempt: u32,
+    at_ms: f64,
+    reason: &'static str,
+    retry_after_ms: Option<f64>,
+}
+
+/// The mark of an answer that is not the server's.
+#[derive(Debug, Serialize)]
+struct FellBack {
+    instead_of: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,12 +104,19 @@ impl<'a> Record<'a> {
         let root = kept.roots().into_iter().next();
         let attempts = root.map(|root| {
             let spans = kept.attempts(root).into_iter();
-            spans.map(|span| attempt(span, root)).collect()
+            spans.map(|span| attempt(span, root, kept)).collect()
         });
         let waits = root.map(|root| {
             let waits = kept.waits(root).into_iter();
-            waits.map(|wait| waited(wait, root)).collect()
+            waits.map(|(at, wait)| waited(at, wait, root)).collect()
         });
+        let rejections = root.map(|root| {
+            let refusals = kept.refusals(root).into_iter();
+            refusals
+                .map(|(at, refusal)| rejected(at, refusal, root))
+                .collect()
+        });
+        let instead_of = came.as_ref().ok().and_then(|answer| answer.instead_of);
         Self {
             outcome: ended.exit,
             exit_code: ended.exit.code(),
@@ -108,16 +135,22 @@ impl<'a> Record<'a> {
             },
             attempts: attempts.unwrap_or_default(),
             waits: waits.unwrap_or_default(),
+            rejections: rejections.unwrap_or_default(),
+            fallback: instead_of.map(|failed| FellBack {
+                instead_of: why(failed),
+            }),
             error: ended.error.as_deref(),
             answer: came.as_ref().ok().map(answered),
         }
     }
 }
 
-fn attempt<'a>(span: &'a SpanData, root: &SpanData) -> Attempt<'a> {
+fn attempt<'a>(span: &'a SpanData, root: &SpanData, kept: &Kept) -> Attempt<'a> {
     let resend_count = number(span, HTTP_REQUEST_RESEND_COUNT);
+    let number_of = resend_count.unwrap_or(0) + 1;
     Attempt {
-        number: resend_count.unwrap_or(0) + 1,
+        number: number_of,
+        hedge: kept.is_hedge(root, number_of),
         resend_count,
         span_id: span.span_context.span_id().to_string(),
         started_ms: ms(since(root.start_time, span.start_time)),
@@ -127,13 +160,22 @@ fn attempt<'a>(span: &'a SpanData, root: &SpanData) -> Attempt<'a> {
     }
 }
 
-fn waited(wait: &Wait, root: &SpanData) -> Waited {
+fn waited(at: SystemTime, wait: &Wait, root: &SpanData) -> Waited {
     Waited {
         before_attempt: wait.before,
-        started_ms: ms(since(root.start_time, wait.at)),
+        started_ms: ms(since(root.start_time, at)),
         duration_ms: ms(wait.length),
         reason: wait.reason.as_str(),
-        hinted: wait.hinted,
+        hinted: wait.reason.is_hinted(),
+    }
+}
+
+fn rejected(at: SystemTime, refusal: &Refusal, root: &SpanData) -> Rejected {
+    Rejected {
+        attempt: refusal.attempt,
+        at_ms: ms(since(root.start_time, at)),
+        reason: refusal.reason.as_str(),
+        retry_after_ms: refusal.retry_after.map(ms),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What stderr says of a call: the waterfall, and one line of outcome.
 
-use mamparo_core::Dependency;
+use mamparo::fallback::Failed;
+use mamparo_core::{Dependency, Kind, Reason};
 
 use super::deliver::Answer;
 use super::ending::{Came, Ended};
@@ -25,21 +26,36 @@ pub(super) fn report(kept: &Kept, dependency: Dependency, came: &Came, ended: &E
 fn outcome(kept: &Kept, dependency: Dependency, answer: &Answer, ended: &Ended) -> String {
     let attempts = ended.attempts;
     let plural = if attempts == 1 { "" } else { "s" };
+    let from = match answer.instead_of {
+        Some(_) => "from the fallback of",
+        None => "from",
+    };
     let mut line = format!(
-        "{} from {dependency} after {attempts} attempt{plural}",
+        "{} {from} {dependency} after {attempts} attempt{plural}",
         answer.status
     );
     if let Some(root) = kept.roots().first() {
         line += &format!(" in {}", millis(since(root.start_time, root.end_time)));
     }
+    if let Some(failed) = answer.instead_of {
+        line += &format!("; instead of: {}", why(failed).replace('_', " "));
+    }
     let not_resent = ended.ending.and_then(|ending| ending.not_resent());
     if let Some(reason) = not_resent {
         line += &format!("; not sent again: {}", reason.as_str().replace('_', " "));
-    } else if attempts > 1 {
+    } else if attempts > 1 && answer.instead_of.is_none() {
         line += "; recovered";
     }
     if ended.exit == Exit::Indeterminate {
         line += "; it may have taken effect: look before you send it again";
     }
     line
+}
+
+/// How an operation failed that a fallback stands in for.
+pub(super) fn why(failed: Failed) -> &'static str {
+    let reason = failed.reason().map(Reason::as_str);
+    reason
+        .or(failed.kind().map(Kind::as_str))
+        .unwrap_or("failed")
 }

@@ -1,7 +1,10 @@
 //! Making the call.
 
-use http::Request;
-use mamparo_core::BoxError;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response};
+use http_body_util::Full;
+use mamparo::fallback::{self, FallbackPolicy};
+use mamparo_core::{BoxError, InvalidSetting};
 use tower::ServiceExt;
 
 use super::body::CallBody;
@@ -18,6 +21,9 @@ use crate::trace::Kept;
 
 /// What a server is told that calls it, unless a header says otherwise.
 const USER_AGENT: &str = concat!("mamparo/", env!("CARGO_PKG_VERSION"));
+
+/// What marks the head of an answer that is not the server's.
+const FALLBACK: HeaderName = HeaderName::from_static("x-fallback");
 
 /// Makes the call that was typed, and says what became of it.
 pub(crate) async fn call(args: CallArgs) -> Exit {
@@ -63,17 +69,33 @@ async fn carry_out(settings: &Settings, body: CallBody, telemetry: &Pipeline) ->
 async fn send(settings: &Settings, body: CallBody, telemetry: &Pipeline) -> Came {
     let dependency = settings.stack.dependency();
     let (operation, attempt) = telemetry.layers(dependency);
-    let observer = telemetry.observer(dependency, &settings.budget);
+    let observer = telemetry.observer(dependency, settings.stack.budget());
     let stack = settings.stack.clone().observer(observer);
     let stack = stack.telemetry(operation, attempt);
     let builder = reqwest::Client::builder().user_agent(USER_AGENT);
-    let client = mamparo::client::reqwest(builder, &stack)?;
     let mut request = Request::new(body);
     *request.method_mut() = settings.method.clone();
     *request.uri_mut() = settings.uri.clone();
     *request.headers_mut() = settings.headers.clone();
+    let Some(instead) = &settings.fallback else {
+        let client = mamparo::client::reqwest(builder, &stack)?;
+        let response = client.oneshot(request).await?;
+        return Ok(deliver(response, settings.output).await);
+    };
+    let stack = stack.fallback(marked()?, fallback::value(answer(instead)));
+    let client = mamparo::client::reqwest(builder, &stack)?;
     let response = client.oneshot(request).await?;
     Ok(deliver(response, settings.output).await)
+}
+
+fn marked() -> Result<FallbackPolicy, InvalidSetting> {
+    let yes = HeaderValue::from_static("true");
+    let policy = FallbackPolicy::builder().header(FALLBACK, yes);
+    policy.build()
+}
+
+fn answer(body: &Bytes) -> Response<Full<Bytes>> {
+    Response::new(Full::from(body.clone()))
 }
 
 fn write_json(settings: &Settings, kept: &Kept, came: &Came, ended: &Ended) -> Exit {

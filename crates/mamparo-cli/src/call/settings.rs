@@ -2,18 +2,24 @@
 
 use std::fmt::Display;
 
+use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 use mamparo::attempt_timeout::AttemptPolicy;
+use mamparo::breaker::BreakerPolicy;
+use mamparo::bulkhead::BulkheadPolicy;
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::DeadlinePolicy;
+use mamparo::hedge::HedgePolicy;
 use mamparo::idempotency_key::KeyPolicy;
+use mamparo::rate_limit::RateLimitPolicy;
 use mamparo::retry::RetryPolicy;
 use mamparo::stack::Stack;
+use mamparo_core::InvalidSetting;
 use mamparo_core::http::IDEMPOTENCY_KEY;
-use mamparo_core::{Budget, InvalidSetting};
 use reqwest::Url;
 
-use crate::args::{CallArgs, Field, Limit};
+use super::deliver::MAX_KEPT;
+use crate::args::{CallArgs, Data, Delay, Field, Limit};
 
 /// A call that can be made.
 #[derive(Debug)]
@@ -23,7 +29,8 @@ pub(super) struct Settings {
     pub(super) headers: HeaderMap,
 
     pub(super) stack: Stack,
-    pub(super) budget: Budget,
+    /// What stands in where the operation fails.
+    pub(super) fallback: Option<Bytes>,
     /// Whether the request may take effect twice without harm.
     pub(super) safe: bool,
     pub(super) output: Form,
@@ -68,15 +75,14 @@ impl Settings {
             Some(name) => name.as_str(),
             None => uri.authority().map_or("", |authority| authority.as_str()),
         };
-        let budget = Budget::default();
-        let stack = stack(args, &budget, dependency)?;
+        let stack = stack(args, dependency)?;
         Ok(Self {
             safe: keyed || method.is_idempotent() || method.as_str() == "QUERY",
             stack: match key {
                 Some(policy) => stack.idempotency_key(policy),
                 None => stack,
             },
-            budget,
+            fallback: args.fallback.as_ref().map(fallback).transpose()?,
             method,
             uri,
             headers,
@@ -145,7 +151,29 @@ fn key(
     Ok(Some(policy))
 }
 
-fn stack(args: &CallArgs, budget: &Budget, dependency: &str) -> Result<Stack, Refused> {
+/// Reads the answer that stands in.
+fn fallback(data: &Data) -> Result<Bytes, Refused> {
+    let path = match data {
+        Data::Text(text) => return Ok(text.clone()),
+        Data::Stdin => {
+            let why = "--fallback can't be read from stdin: write it out, or name a file";
+            return Err(Refused(why.to_owned()));
+        }
+        Data::File(path) => path,
+    };
+    let unreadable =
+        |why: &dyn Display| Refused(format!("{} can't be read: {why}", path.display()));
+    let about = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
+    if about.len() > MAX_KEPT as u64 {
+        return Err(unreadable(&"it is larger than 16 MiB"));
+    }
+    std::fs::read(path)
+        .map(Bytes::from)
+        .map_err(|error| unreadable(&error))
+}
+
+/// The recommended stack, without what one call can't show: a breaker and a bulkhead protect from many.
+fn stack(args: &CallArgs, dependency: &str) -> Result<Stack, Refused> {
     let deadline = match args.deadline {
         Limit::Within(limit) => DeadlinePolicy::within(limit)?,
         Limit::None => DeadlinePolicy::none(),
@@ -158,15 +186,35 @@ fn stack(args: &CallArgs, budget: &Budget, dependency: &str) -> Result<Stack, Re
         Limit::Within(limit) => ConnectTimeoutLayer::new(limit)?,
         Limit::None => ConnectTimeoutLayer::none(),
     };
-    let retry = RetryPolicy::builder()
-        .max_attempts(args.attempts)
-        .budget(budget.clone())
-        .build()?;
-    Ok(Stack::http(dependency)
+    let stack = Stack::http(dependency)
         .deadline(deadline)
         .attempt(attempt.build()?)
         .connect_timeout(connect)
-        .retry(retry))
+        .breaker(BreakerPolicy::off())
+        .bulkhead(BulkheadPolicy::off());
+    Ok(rated(args, resending(args, stack)?)?)
+}
+
+fn resending(args: &CallArgs, stack: Stack) -> Result<Stack, InvalidSetting> {
+    let Some(Delay(delay)) = args.hedge else {
+        let retry = RetryPolicy::builder().max_attempts(args.attempts.unwrap_or(3));
+        return Ok(stack.retry(retry.build()?));
+    };
+    // It was asked for, and there is no other load that it could add to.
+    let hedge = HedgePolicy::builder().fixed(delay).without_extra_load_cap();
+    let hedge = hedge.max_attempts(args.attempts.unwrap_or(2));
+    Ok(stack.hedge(hedge.build()?))
+}
+
+fn rated(args: &CallArgs, stack: Stack) -> Result<Stack, InvalidSetting> {
+    let Some(rate) = args.rate else {
+        return Ok(stack);
+    };
+    let mut policy = RateLimitPolicy::per(rate.period, rate.count);
+    if let Some(Delay(wait)) = args.rate_wait {
+        policy = policy.max_wait(wait);
+    }
+    Ok(stack.rate_limit(policy.build()?))
 }
 
 impl From<InvalidSetting> for Refused {

@@ -8,6 +8,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::connect::HttpConnector;
 use mamparo::attempt_timeout::AttemptPolicy;
+use mamparo::breaker::BreakerPolicy;
 use mamparo::client::{HyperClient, ReqwestClient};
 use mamparo::deadline::DeadlinePolicy;
 use mamparo::retry::RetryPolicy;
@@ -42,6 +43,8 @@ pub(super) fn stack(
         .deadline(DeadlinePolicy::within(deadline)?)
         .attempt(AttemptPolicy::builder().timeout(attempt).build()?)
         .retry(retry)
+        // Of these servers most fail every first request, which would open it: it is shown apart.
+        .breaker(BreakerPolicy::off())
         .observer(observer)
         .telemetry(operations, attempts))
 }

@@ -3,11 +3,13 @@
 //! [`Recorder`] keeps them, [`rows`](rows::rows) puts them in order of time, [`draw()`] makes lines of them.
 
 mod draw;
+mod notes;
 mod recorder;
 mod rows;
 mod span;
 
 pub(crate) use draw::{draw, millis};
-pub(crate) use recorder::{Kept, Recorder, Wait};
+pub(crate) use notes::{Refusal, Wait};
+pub(crate) use recorder::{Kept, Recorder};
 pub(crate) use rows::rows;
 pub(crate) use span::{number, since, text};

@@ -4,19 +4,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use mamparo_core::clock::{SystemClock, WallClock};
-use mamparo_core::{Event, Kind, Observer, What};
+use mamparo_core::{Event, Observer};
 use mamparo_telemetry::semconv::OPERATION_ID;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanId, SpanKind};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
+use super::notes::{Note, Noted, Refusal, Wait};
 use super::span::text;
 
-/// As many spans, and as many waits, as are kept.
+/// As many spans, and as many notes, as are kept.
 const MAX_KEPT: usize = 50_000;
 
-/// Keeps every span that ends and every wait that is scheduled; a clone keeps in the same place.
+/// Keeps every span that ends and what the layers say of what lies between; a clone keeps in the same place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Kept>>);
 
@@ -24,22 +25,7 @@ pub(crate) struct Recorder(Arc<Mutex<Kept>>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) spans: Vec<SpanData>,
-    pub(crate) waits: Vec<Wait>,
-}
-
-/// A wait before a resend.
-#[derive(Clone, Debug)]
-pub(crate) struct Wait {
-    /// The id of its operation.
-    pub(crate) operation: String,
-    /// The attempt that it is for: 2 for the first resend.
-    pub(crate) before: u32,
-    pub(crate) at: SystemTime,
-    pub(crate) length: Duration,
-    /// How the attempt before it failed.
-    pub(crate) reason: Kind,
-    /// Whether the dependency asked for it.
-    pub(crate) hinted: bool,
+    pub(crate) notes: Vec<Note>,
 }
 
 impl Recorder {
@@ -84,13 +70,37 @@ impl Kept {
         below
     }
 
-    /// Returns the waits of an operation.
-    pub(crate) fn waits(&self, operation: &SpanData) -> Vec<&Wait> {
-        let id = text(operation, OPERATION_ID).unwrap_or_default();
-        self.waits
-            .iter()
-            .filter(|wait| wait.operation == id)
-            .collect()
+    /// Returns what was noted of an operation.
+    pub(super) fn notes(&self, operation: &SpanData) -> impl Iterator<Item = &Note> {
+        let id = text(operation, OPERATION_ID);
+        let own = move |note: &&Note| id == Some(&*note.operation);
+        self.notes.iter().filter(own)
+    }
+
+    /// Returns the waits of an operation, and when each began.
+    pub(crate) fn waits(&self, operation: &SpanData) -> Vec<(SystemTime, &Wait)> {
+        let notes = self.notes(operation);
+        let waits = notes.filter_map(|note| match &note.what {
+            Noted::Wait(wait) => Some((note.began(), wait)),
+            _ => None,
+        });
+        waits.collect()
+    }
+
+    /// Returns what of an operation was refused, and when.
+    pub(crate) fn refusals(&self, operation: &SpanData) -> Vec<(SystemTime, &Refusal)> {
+        let notes = self.notes(operation);
+        let refusals = notes.filter_map(|note| match &note.what {
+            Noted::Refusal(refusal) => Some((note.said, refusal)),
+            _ => None,
+        });
+        refusals.collect()
+    }
+
+    /// Tells whether the attempt of this number was sent beside another.
+    pub(crate) fn is_hedge(&self, operation: &SpanData, number: i64) -> bool {
+        let mut notes = self.notes(operation);
+        notes.any(|note| matches!(note.what, Noted::Hedge(hedge) if hedge == number))
     }
 }
 
@@ -116,30 +126,12 @@ impl SpanProcessor for Recorder {
 
 impl Observer for Recorder {
     fn on(&self, event: &Event<'_>) {
-        let What::ResendScheduled {
-            next,
-            reason,
-            wait,
-            hinted,
-            ..
-        } = event.what
-        else {
+        let Some(note) = Note::of(event, SystemClock.now()) else {
             return;
-        };
-        let Some(operation) = event.context.operation() else {
-            return;
-        };
-        let wait = Wait {
-            operation: operation.to_string(),
-            before: next,
-            at: SystemClock.now(),
-            length: wait,
-            reason,
-            hinted,
         };
         self.with(|kept| {
-            if kept.waits.len() < MAX_KEPT {
-                kept.waits.push(wait);
+            if kept.notes.len() < MAX_KEPT {
+                kept.notes.push(note);
             }
         });
     }

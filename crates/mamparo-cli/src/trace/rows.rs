@@ -2,13 +2,16 @@
 
 use std::time::{Duration, SystemTime};
 
+use mamparo_core::event::FallbackEnd;
 use mamparo_telemetry::semconv::{
     DEPENDENCY, ERROR_TYPE, HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE, OPERATION_OUTCOME,
 };
 use opentelemetry::trace::SpanKind;
 use opentelemetry_sdk::trace::SpanData;
 
-use super::recorder::{Kept, Wait};
+use super::draw::millis;
+use super::notes::{Note, Noted, Refusal};
+use super::recorder::Kept;
 use super::span::{number, since, text};
 
 /// A trace deeper than this is cut off.
@@ -34,10 +37,10 @@ pub(super) enum Mark {
     Wait,
 }
 
-/// What stands below a span: another one, or a wait.
+/// What stands below a span: another one, or a note.
 enum Below<'a> {
     Span(&'a SpanData),
-    Wait(&'a Wait),
+    Note(&'a Note),
 }
 
 /// Returns the rows of a span and of all below it.
@@ -59,40 +62,66 @@ fn push(rows: &mut Vec<Row>, kept: &Kept, span: &SpanData, zero: SystemTime, dep
         return;
     }
     let spans = kept.below(span).into_iter().map(Below::Span);
-    let mut below: Vec<_> = spans
-        .chain(kept.waits(span).into_iter().map(Below::Wait))
-        .collect();
+    let mut below: Vec<_> = spans.chain(kept.notes(span).map(Below::Note)).collect();
     below.sort_by_key(Below::at);
     for below in below {
         match below {
-            Below::Span(span) => push(rows, kept, span, zero, depth + 1),
-            Below::Wait(wait) => rows.push(waiting(wait, zero, depth + 1)),
+            Below::Span(below) => {
+                let at = rows.len();
+                push(rows, kept, below, zero, depth + 1);
+                if below.span_kind == SpanKind::Client && kept.is_hedge(span, attempt(below)) {
+                    rows[at].says += ", hedge";
+                }
+            }
+            Below::Note(note) => rows.extend(noted(note, zero, depth + 1)),
         }
     }
 }
 
 impl Below<'_> {
-    const fn at(&self) -> SystemTime {
+    fn at(&self) -> SystemTime {
         match self {
             Self::Span(span) => span.start_time,
-            Self::Wait(wait) => wait.at,
+            Self::Note(note) => note.began(),
         }
     }
 }
 
-fn waiting(wait: &Wait, zero: SystemTime, depth: usize) -> Row {
-    let why = if wait.hinted {
-        "the server asked for it"
-    } else {
-        "backoff"
+/// The row of a note; none for what is said in the row of an attempt.
+fn noted(note: &Note, zero: SystemTime, depth: usize) -> Option<Row> {
+    let (label, mark, length, says) = match &note.what {
+        Noted::Wait(wait) => ("wait", Mark::Wait, wait.length, wait.reason.says()),
+        Noted::Refusal(refusal) => ("rejected", Mark::Bad, Duration::ZERO, refused(refusal)),
+        Noted::Fallback { instead_of, ended } => {
+            let mark = match ended {
+                FallbackEnd::Served => Mark::Good,
+                _ => Mark::Bad,
+            };
+            let says = format!("{}, instead of {}", ended.as_str(), instead_of.as_str());
+            ("fallback", mark, Duration::ZERO, says)
+        }
+        Noted::Hedge(_) => return None,
     };
-    Row {
-        label: indented(depth, "wait"),
-        mark: Mark::Wait,
-        start: since(zero, wait.at),
-        length: wait.length,
-        says: format!("{}: {why}", wait.reason.as_str()),
+    Some(Row {
+        label: indented(depth, label),
+        mark,
+        start: since(zero, note.began()),
+        length,
+        says,
+    })
+}
+
+fn refused(refusal: &Refusal) -> String {
+    let reason = refusal.reason.as_str().replace('_', " ");
+    match refusal.retry_after {
+        Some(wait) => format!("{reason}: not sent, again in {}", millis(wait)),
+        None => format!("{reason}: not sent"),
     }
+}
+
+/// The number of an attempt: 1 for the original.
+fn attempt(span: &SpanData) -> i64 {
+    number(span, HTTP_REQUEST_RESEND_COUNT).unwrap_or(0) + 1
 }
 
 fn indented(depth: usize, label: &str) -> String {
@@ -101,10 +130,7 @@ fn indented(depth: usize, label: &str) -> String {
 
 fn label(span: &SpanData) -> String {
     match span.span_kind {
-        SpanKind::Client => {
-            let resends = number(span, HTTP_REQUEST_RESEND_COUNT).unwrap_or(0);
-            format!("attempt {}", resends + 1)
-        }
+        SpanKind::Client => format!("attempt {}", attempt(span)),
         SpanKind::Internal => text(span, DEPENDENCY).unwrap_or(&span.name).to_owned(),
         _ => span.name.clone().into_owned(),
     }
@@ -129,6 +155,9 @@ fn says(span: &SpanData) -> String {
     let error = text(span, ERROR_TYPE).filter(|&error| status.as_deref() != Some(error));
     let error = error.map(str::to_owned);
     let resend = number(span, HTTP_REQUEST_RESEND_COUNT).map(|count| format!("resend {count}"));
-    let said = [status, error, resend].into_iter().flatten();
+    // Nobody waited for its answer any more.
+    let dropped = span.span_kind == SpanKind::Client && status.is_none() && error.is_none();
+    let dropped = dropped.then(|| "cancelled".to_owned());
+    let said = [status, error, dropped, resend].into_iter().flatten();
     said.collect::<Vec<_>>().join(", ")
 }

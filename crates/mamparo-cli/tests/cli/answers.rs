@@ -113,7 +113,7 @@ async fn completions_version_and_help_are_there() {
     );
     let ran = mamparo(&["call", "--help"]).await;
     let help = String::from_utf8(ran.stdout).unwrap();
-    for code in 0..=6 {
+    for code in 0..=7 {
         assert!(
             help.contains(&format!("\n  {code}  ")),
             "{code} is not in:\n{help}"

@@ -8,7 +8,7 @@ use crate::run::{call, mamparo};
 async fn nonsense_is_refused_by_name_and_nothing_is_sent() {
     let server = Server::start(Reply::ok()).await;
     let url = &*server.url("/");
-    let wrong: [(&[&str], &str); 20] = [
+    let wrong: [(&[&str], &str); 35] = [
         (
             &["localhost:80/x"],
             "has no scheme, write http://localhost:80/x",
@@ -39,6 +39,39 @@ async fn nonsense_is_refused_by_name_and_nothing_is_sent() {
         (
             &[url, "--idempotency-key=a", "-H", "idempotency-key: b"],
             "is there twice",
+        ),
+        (&[url, "--hedge", "100"], "write 100s or 100000ms"),
+        (&[url, "--hedge", "0ms"], "must be longer than zero"),
+        (&[url, "--hedge", "none"], "write 2s, 500ms"),
+        (
+            &[url, "--hedge", "1s", "--attempts", "11"],
+            "must be from 1 to 10",
+        ),
+        (&[url, "--rate", "5"], "such as 5/s"),
+        (&[url, "--rate", "five/s"], "such as 5/s"),
+        (&[url, "--rate", "0/s"], "it lets nothing pass"),
+        (&[url, "--rate", "5/0s"], "it lets nothing pass"),
+        (
+            &[url, "--rate", "1/10years"],
+            "from one a year to one a nanosecond",
+        ),
+        (&[url, "--rate-wait", "1s"], "--rate <N/PERIOD>"),
+        (
+            &[url, "--rate", "1/s", "--rate-wait", "0s"],
+            "must be longer than zero",
+        ),
+        (&[url, "--fallback", "@"], "@ needs a file's name"),
+        (
+            &[url, "--fallback", "@-"],
+            "--fallback can't be read from stdin",
+        ),
+        (
+            &[url, "--fallback", "@no/such/file"],
+            "no/such/file can't be read: No such file",
+        ),
+        (
+            &[url, "--fallback", "@src"],
+            "src can't be read: Is a directory",
         ),
         (&[url, "--otlp", "localhost"], "write http://localhost:4317"),
     ];
