@@ -33,7 +33,8 @@ pub(crate) enum Command {
     /// Shows the layers at work, on servers that misbehave.
     ///
     /// A shop and its dependencies run on loopback for a few seconds: one is flaky, one slow, one commits and then loses its
-    /// answer. You see a few of the operations, what the metrics say, and a line for each thing that is proved.
+    /// answer; then one goes down, one starves another, and one is late now and then. You see a few of the operations, a
+    /// table for each kind of trouble, what the metrics say, and a line for each thing that is proved.
     Demo(DemoArgs),
     /// Prints the completions of a shell.
     Completions {

@@ -1,5 +1,7 @@
 //! The options of `mamparo demo`.
 
+use std::path::PathBuf;
+
 use super::typed;
 
 const NOTES: &str = "\
@@ -7,7 +9,7 @@ Exit codes:
   0  every proof holds
   1  one does not; its line says FAILED
   2  usage
-  4  the servers could not be started";
+  4  the servers could not be started, or the picture not be written";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = NOTES)]
@@ -15,6 +17,10 @@ pub(crate) struct DemoArgs {
     /// How many requests are made to the shop; one in eight is an order.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(8..=1_000))]
     pub(crate) requests: u32,
+
+    /// Draws the breaker's time line into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
 
     /// Writes one JSON object instead.
     #[arg(long)]

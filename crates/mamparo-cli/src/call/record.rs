@@ -1,7 +1,7 @@
 //! The record of a call, for programs: what `--json` writes.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ use super::ending::{Came, Ended};
 use super::report::why;
 use super::settings::Settings;
 use crate::exit::Exit;
-use crate::trace::{Kept, Refusal, Wait, number, since, text};
+use crate::trace::{Kept, Refusal, Wait, ms, number, since, text};
 
 /// All that is known of a call.
 #[derive(Debug, Serialize)]
@@ -201,9 +201,4 @@ fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
         all.entry(name.to_string()).or_default().push(value);
     }
     all
-}
-
-/// Milliseconds, to the microsecond.
-fn ms(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }

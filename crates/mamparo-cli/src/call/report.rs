@@ -44,7 +44,11 @@ fn outcome(kept: &Kept, dependency: Dependency, answer: &Answer, ended: &Ended) 
     if let Some(reason) = not_resent {
         line += &format!("; not sent again: {}", reason.as_str().replace('_', " "));
     } else if attempts > 1 && answer.instead_of.is_none() {
-        line += "; recovered";
+        let hedged = kept
+            .roots()
+            .first()
+            .is_some_and(|root| kept.is_hedged(root));
+        line += if hedged { "; hedged" } else { "; recovered" };
     }
     if ended.exit == Exit::Indeterminate {
         line += "; it may have taken effect: look before you send it again";

@@ -83,7 +83,7 @@ async fn mailer(notes: Notes) -> io::Result<Peer> {
     .await
 }
 
-fn item(request: &Parts) -> u32 {
+pub(super) fn item(request: &Parts) -> u32 {
     let last = request.uri.path().rsplit('/').next();
     last.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
@@ -99,7 +99,7 @@ fn busy(retry_after: Option<&'static str>) -> Response<Full<Bytes>> {
     response
 }
 
-fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
+pub(super) fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
     response

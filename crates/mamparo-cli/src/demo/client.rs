@@ -11,11 +11,13 @@ use mamparo::attempt_timeout::AttemptPolicy;
 use mamparo::breaker::BreakerPolicy;
 use mamparo::client::{HyperClient, ReqwestClient};
 use mamparo::deadline::DeadlinePolicy;
+use mamparo::fallback::{self, FallbackLayer};
 use mamparo::retry::RetryPolicy;
 use mamparo::stack::Stack;
 use mamparo_core::http::{Http, IDEMPOTENCY_KEY};
 use mamparo_core::{BoxError, Dependency, InvalidSetting};
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
+use tower::layer::util::Identity;
 use tower::{Service, ServiceExt};
 
 use crate::telemetry::Pipeline;
@@ -23,10 +25,16 @@ use crate::telemetry::Pipeline;
 /// No answer here is longer.
 const MAX_ANSWER: usize = 64 << 10;
 
-pub(super) type Observed = Stack<OperationLayer<Http>, AttemptLayer<Http>>;
+pub(super) type Observed<F = Identity> = Stack<OperationLayer<Http>, AttemptLayer<Http>, F>;
 pub(super) type Reqwest = ReqwestClient<OperationLayer<Http>, AttemptLayer<Http>>;
 pub(super) type Hyper =
     HyperClient<HttpConnector, Full<Bytes>, OperationLayer<Http>, AttemptLayer<Http>>;
+
+/// A fallback that always answers the same.
+pub(super) type Instead = FallbackLayer<Http, fallback::Value<Response<Full<Bytes>>>>;
+
+type HyperInstead =
+    HyperClient<HttpConnector, Full<Bytes>, OperationLayer<Http>, AttemptLayer<Http>, Instead>;
 
 /// The stack of one dependency: its limits, and telemetry.
 pub(super) fn stack(
@@ -56,6 +64,11 @@ pub(super) fn via_reqwest(stack: &Observed) -> Result<Reqwest, reqwest::Error> {
 
 /// Stands the stack on hyper-util's pooled client.
 pub(super) fn via_hyper(stack: &Observed) -> Hyper {
+    mamparo::client::hyper(HttpConnector::new(), stack)
+}
+
+/// The same, of a stack that has a fallback.
+pub(super) fn via_fallback(stack: &Observed<Instead>) -> HyperInstead {
     mamparo::client::hyper(HttpConnector::new(), stack)
 }
 

@@ -6,7 +6,19 @@ use serde::Serialize;
 use crate::telemetry::Figures;
 
 /// The dependencies, in the order of the table.
-const DEPENDENCIES: [&str; 5] = ["shop", "catalog", "reviews", "psp", "mailer"];
+const DEPENDENCIES: [&str; 11] = [
+    "shop",
+    "catalog",
+    "reviews",
+    "psp",
+    "mailer",
+    "inventory",
+    "gateway",
+    "reports",
+    "prices",
+    "search",
+    "recommendations",
+];
 
 /// What the metrics say of one dependency.
 #[derive(Debug, Serialize)]

@@ -6,6 +6,8 @@
 //! | [`shop`] | a real axum service, behind the server layers, that calls them with reqwest and hyper |
 //! | [`traffic`] | a client of the shop, behind the recommended stack too |
 //! | [`proofs`] | what must have come of it, checked on what the servers saw |
+//! | [`protection`] | the layers that protect, each on a server of its own that is in trouble |
+//! | [`plot`] | the breaker's time line as a picture |
 //! | [`figures`] | what the metrics say of each dependency |
 //! | [`scenes`] | which operations are drawn |
 //!
@@ -16,7 +18,10 @@ mod client;
 mod figures;
 mod notes;
 mod peer;
+mod plot;
+mod proof;
 mod proofs;
+mod protection;
 mod report;
 mod run;
 mod scenes;

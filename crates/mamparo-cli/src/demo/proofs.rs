@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde::Serialize;
 
 use super::cast::BROKEN_ITEM;
 use super::notes::Noted;
+use super::proof::Proof;
 use super::shop::STOCK_TAKES;
 use super::traffic::Seen;
 use crate::trace::millis;
@@ -16,20 +16,6 @@ const STOPS_WITHIN: Duration = Duration::from_millis(50);
 
 /// How many attempts an operation makes at most, in each of the stacks.
 const MAX_ATTEMPTS: u32 = 3;
-
-/// One claim, and whether it held.
-#[derive(Debug, Serialize)]
-pub(super) struct Proof {
-    name: &'static str,
-    pub(super) holds: bool,
-    says: String,
-}
-
-impl Proof {
-    pub(super) fn line(&self) -> String {
-        format!("{}: {}", self.name, self.says)
-    }
-}
 
 /// Checks every claim. `services` is how many took part in one order's trace, `late` how many handlers were reported late.
 pub(super) fn proofs(noted: &Noted, seen: &Seen, services: usize, late: u64) -> Vec<Proof> {

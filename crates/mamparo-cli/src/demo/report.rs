@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::figures::{Row, table};
-use super::proofs::Proof;
+use super::proof::Proof;
+use super::protection::{Protection, tables};
 use super::scenes::scenes;
 use crate::output;
 use crate::trace::{Kept, draw, millis, rows};
@@ -15,6 +16,7 @@ use crate::trace::{Kept, draw, millis, rows};
 pub(super) struct Found {
     pub(super) proofs: Vec<Proof>,
     pub(super) dependencies: Vec<Row>,
+    pub(super) protection: Protection,
     pub(super) requests: u32,
     pub(super) elapsed_ms: u128,
 }
@@ -25,6 +27,13 @@ pub(super) fn show(found: &Found, kept: &Kept, elapsed: Duration) {
         output::say(scene.title);
         for line in draw(&rows(kept, scene.root), output::width()) {
             output::say(&line);
+        }
+        output::say("");
+    }
+    for (title, lines) in tables(&found.protection) {
+        output::say(title);
+        for line in lines {
+            output::say(line.trim_end());
         }
         output::say("");
     }

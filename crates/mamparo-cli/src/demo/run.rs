@@ -1,5 +1,8 @@
 //! The demonstration, from the first server to the last line.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use mamparo_core::{BoxError, clock};
@@ -7,7 +10,9 @@ use mamparo_core::{BoxError, clock};
 use super::cast::Cast;
 use super::figures::{late, rows};
 use super::notes::Notes;
+use super::plot::plot;
 use super::proofs::proofs;
+use super::protection::{self, protect};
 use super::report::{Found, show};
 use super::scenes::services;
 use super::shop::Shop;
@@ -17,7 +22,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::telemetry::Pipeline;
 
-/// It takes about two seconds; what takes longer than this is stuck.
+/// It takes about eight seconds; what takes longer than this is stuck.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// How long handlers are waited for that nobody waits for any more.
@@ -45,14 +50,22 @@ async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
     let began = clock::now();
     let telemetry = Pipeline::new("mamparo-demo", args.otlp)?;
     let notes = Notes::default();
+    let plotted = args.plot.map(|path| create(&path)).transpose()?;
     let seen = play(&telemetry, &notes, args.requests).await?;
+    let protection = protect(&telemetry).await?;
     let elapsed = clock::now() - began;
 
     let kept = telemetry.kept();
     let (figures, sent) = telemetry.finish().await;
     let noted = notes.noted();
+    let mut proofs = proofs(&noted, &seen, services(&kept), late(&figures));
+    proofs.extend(protection::proofs(&protection));
+    if let Some(mut file) = plotted {
+        file.write_all(plot(&protection.breaker).as_bytes())?;
+    }
     let found = Found {
-        proofs: proofs(&noted, &seen, services(&kept), late(&figures)),
+        proofs,
+        protection,
         dependencies: rows(&figures),
         requests: args.requests,
         elapsed_ms: elapsed.as_millis(),
@@ -73,6 +86,11 @@ async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
     } else {
         Exit::FailedAnswer
     })
+}
+
+/// Opens the file of the picture before anything else: who typed a wrong name hears of it at once.
+fn create(path: &Path) -> Result<File, String> {
+    File::create(path).map_err(|error| format!("{} can't be written: {error}", path.display()))
 }
 
 /// Starts the servers, drives the traffic, and stops them again.

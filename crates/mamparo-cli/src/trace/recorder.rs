@@ -97,6 +97,12 @@ impl Kept {
         refusals.collect()
     }
 
+    /// Tells whether any attempt of an operation was sent beside another.
+    pub(crate) fn is_hedged(&self, operation: &SpanData) -> bool {
+        let mut notes = self.notes(operation);
+        notes.any(|note| matches!(note.what, Noted::Hedge(_)))
+    }
+
     /// Tells whether the attempt of this number was sent beside another.
     pub(crate) fn is_hedge(&self, operation: &SpanData, number: i64) -> bool {
         let mut notes = self.notes(operation);

@@ -30,3 +30,8 @@ fn value<'a>(span: &'a SpanData, key: &str) -> Option<&'a Value> {
 pub(crate) fn since(start: SystemTime, at: SystemTime) -> Duration {
     at.duration_since(start).unwrap_or_default()
 }
+
+/// Returns milliseconds, to the microsecond.
+pub(crate) fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -4,11 +4,23 @@ use mamparo_testkit::server::{Reply, Server};
 
 use crate::run::{call, mamparo};
 
+/// Each of these is one line of error that says this, and no call.
+async fn refused(wrong: &[(&[&str], &str)]) {
+    for (args, says) in wrong {
+        let ran = call(args).await;
+        let first = ran.stderr.lines().next().unwrap_or_default();
+        assert!(first.starts_with("error: "), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+        assert_eq!((ran.code, ran.stdout.len()), (2, 0), "{args:?}");
+    }
+}
+
 #[tokio::test]
 async fn nonsense_is_refused_by_name_and_nothing_is_sent() {
     let server = Server::start(Reply::ok()).await;
     let url = &*server.url("/");
-    let wrong: [(&[&str], &str); 35] = [
+    let wrong: [(&[&str], &str); 20] = [
         (
             &["localhost:80/x"],
             "has no scheme, write http://localhost:80/x",
@@ -40,6 +52,17 @@ async fn nonsense_is_refused_by_name_and_nothing_is_sent() {
             &[url, "--idempotency-key=a", "-H", "idempotency-key: b"],
             "is there twice",
         ),
+        (&[url, "--otlp", "localhost"], "write http://localhost:4317"),
+    ];
+    refused(&wrong).await;
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn nonsense_about_the_layers_that_protect_is_refused_too() {
+    let server = Server::start(Reply::ok()).await;
+    let url = &*server.url("/");
+    let wrong: [(&[&str], &str); 15] = [
         (&[url, "--hedge", "100"], "write 100s or 100000ms"),
         (&[url, "--hedge", "0ms"], "must be longer than zero"),
         (&[url, "--hedge", "none"], "write 2s, 500ms"),
@@ -73,16 +96,8 @@ async fn nonsense_is_refused_by_name_and_nothing_is_sent() {
             &[url, "--fallback", "@src"],
             "src can't be read: Is a directory",
         ),
-        (&[url, "--otlp", "localhost"], "write http://localhost:4317"),
     ];
-    for (args, says) in wrong {
-        let ran = call(args).await;
-        let first = ran.stderr.lines().next().unwrap_or_default();
-        assert!(first.starts_with("error: "), "{args:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
-        assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
-        assert_eq!((ran.code, ran.stdout.len()), (2, 0), "{args:?}");
-    }
+    refused(&wrong).await;
     assert!(server.requests().is_empty());
 }
 

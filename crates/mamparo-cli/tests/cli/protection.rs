@@ -36,10 +36,12 @@ async fn a_hedge_is_a_second_attempt_beside_the_first() {
         "{}",
         ran.stderr
     );
+    let line = ran.last_line();
     assert!(
-        ran.last_line()
-            .starts_with("200 OK from catalog after 2 attempts")
+        line.starts_with("200 OK from catalog after 2 attempts"),
+        "{line}"
     );
+    assert!(line.ends_with("; hedged"), "{line}");
 }
 
 #[tokio::test]
