@@ -9,7 +9,8 @@ Exit codes:
   0  every proof holds
   1  one does not; its line says FAILED
   2  usage
-  4  the servers could not be started, or the picture not be written";
+  4  the servers could not be started
+  6  the picture could not be written";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = NOTES)]

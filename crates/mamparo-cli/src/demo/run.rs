@@ -30,7 +30,15 @@ const OVER_WITHIN: Duration = Duration::from_secs(1);
 
 /// Shows the layers at work.
 pub(crate) async fn demo(args: DemoArgs) -> Exit {
-    let shown = tokio::time::timeout(LIMIT, run(args)).await;
+    // Before anything else: who typed a wrong name hears of it at once.
+    let plot = match args.plot.as_deref().map(create).transpose() {
+        Ok(file) => file,
+        Err(why) => {
+            output::error(&why);
+            return Exit::Usage;
+        }
+    };
+    let shown = tokio::time::timeout(LIMIT, run(args, plot)).await;
     match shown {
         Ok(Ok(exit)) => exit,
         Ok(Err(error)) => {
@@ -46,11 +54,10 @@ pub(crate) async fn demo(args: DemoArgs) -> Exit {
     }
 }
 
-async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
+async fn run(args: DemoArgs, picture: Option<File>) -> Result<Exit, BoxError> {
     let began = clock::now();
     let telemetry = Pipeline::new("mamparo-demo", args.otlp)?;
     let notes = Notes::default();
-    let plotted = args.plot.map(|path| create(&path)).transpose()?;
     let seen = play(&telemetry, &notes, args.requests).await?;
     let protection = protect(&telemetry).await?;
     let elapsed = clock::now() - began;
@@ -60,9 +67,9 @@ async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
     let noted = notes.noted();
     let mut proofs = proofs(&noted, &seen, services(&kept), late(&figures));
     proofs.extend(protection::proofs(&protection));
-    if let Some(mut file) = plotted {
-        file.write_all(plot(&protection.breaker).as_bytes())?;
-    }
+    let drawn = picture.map_or(Ok(()), |mut file| {
+        file.write_all(plot(&protection.breaker).as_bytes())
+    });
     let found = Found {
         proofs,
         protection,
@@ -80,6 +87,10 @@ async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
     if let Err(why) = sent {
         output::warning(&why);
     }
+    if let Err(why) = drawn {
+        output::error(&format!("the picture could not be written: {why}"));
+        return Ok(Exit::Unwritten);
+    }
     let all = found.proofs.iter().all(|proof| proof.holds);
     Ok(if all {
         Exit::Success
@@ -88,7 +99,7 @@ async fn run(args: DemoArgs) -> Result<Exit, BoxError> {
     })
 }
 
-/// Opens the file of the picture before anything else: who typed a wrong name hears of it at once.
+/// Opens the file of the picture.
 fn create(path: &Path) -> Result<File, String> {
     File::create(path).map_err(|error| format!("{} can't be written: {error}", path.display()))
 }

@@ -13,6 +13,8 @@ mod export;
 #[cfg(test)]
 mod json;
 #[cfg(test)]
+mod picture;
+#[cfg(test)]
 mod protection;
 #[cfg(test)]
 mod resends;

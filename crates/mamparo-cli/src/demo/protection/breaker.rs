@@ -35,7 +35,7 @@ const RAMP: Duration = Duration::from_millis(1_000);
 const PACE: Duration = Duration::from_millis(5);
 
 /// How long the dependency is well at first, and is watched when all is well again.
-const WELL: Duration = Duration::from_millis(400);
+const WELL: Duration = Duration::from_millis(300);
 
 /// The breaker opens a second time, and so much later the dependency is back.
 const BACK_AFTER: Duration = Duration::from_millis(100);
@@ -247,18 +247,28 @@ fn bands(calls: &[Call], changes: &[(Duration, BreakerState)], last: Duration) -
     let starts = [(Duration::ZERO, BreakerState::Closed)];
     let states: Vec<_> = starts.iter().chain(changes).copied().collect();
     let ends = states.iter().skip(1).map(|(at, _)| *at).chain([last]);
-    let band = |((from, state), until): (&(Duration, BreakerState), Duration)| {
-        let count = Count::within(calls, *from, until);
-        Band {
-            state: state.as_str(),
-            from_ms: ms(*from),
-            until_ms: ms(until),
-            offered: count.offered,
-            admitted: count.admitted,
-            failed: count.failed,
-        }
+    let band = |((from, state), until): (&(Duration, BreakerState), Duration)| Band {
+        state: state.as_str(),
+        from_ms: ms(*from),
+        until_ms: ms(until),
+        offered: 0,
+        admitted: 0,
+        failed: 0,
     };
-    states.iter().zip(ends).map(band).collect()
+    let mut bands: Vec<_> = states.iter().zip(ends).map(band).collect();
+    for call in calls {
+        let begun = states.iter().filter(|(from, _)| *from <= call.at).count();
+        let band = begun.saturating_sub(1);
+        // The call that comes when the wait is over makes the breaker half-open, and is its first probe.
+        let is_open = states.get(band).map(|(_, state)| *state) == Some(BreakerState::Open);
+        let probes = is_open && call.end != End::Rejected;
+        if let Some(band) = bands.get_mut(band + usize::from(probes)) {
+            band.offered += 1;
+            band.admitted += u32::from(call.end != End::Rejected);
+            band.failed += u32::from(call.end == End::Failed);
+        }
+    }
+    bands
 }
 
 /// Four quarters of the ramp, and what came after.

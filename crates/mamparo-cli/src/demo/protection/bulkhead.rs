@@ -21,14 +21,14 @@ const SLOW: Duration = Duration::from_secs(2);
 const GATEWAY_WAITS: Duration = Duration::from_millis(600);
 
 /// How long a customer waits.
-const CUSTOMER_WAITS: Duration = Duration::from_millis(1_500);
+const CUSTOMER_WAITS: Duration = Duration::from_millis(1_000);
 
 /// One request for the healthy dependency in each, and one for the slow one.
 const HEALTHY_PACE: Duration = Duration::from_millis(16);
 const SLOW_PACE: Duration = Duration::from_millis(24);
 
 /// How long requests are made.
-const LASTS: Duration = Duration::from_millis(1_200);
+const LASTS: Duration = Duration::from_millis(1_000);
 
 /// As many calls of the slow dependency as may be under way, where there is a bulkhead.
 const PLACES: usize = 4;
