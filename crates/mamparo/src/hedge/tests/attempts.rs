@@ -103,6 +103,7 @@ async fn the_first_success_wins_and_the_loser_is_dropped_at_once() {
     let expected = [
         "sent 2 beside 1 after 100ms: slow",
         "2: success",
+        "won by 2",
         "ended success after 2",
     ];
     assert_eq!(heard.all(), expected, "nothing is told of the loser");

@@ -93,6 +93,7 @@ impl Observer for Heard {
                 let why = reason.map_or("slow", |kind| kind.as_str());
                 format!("sent {attempt} beside {beside} after {delay:?}: {why}")
             }
+            What::HedgeWon { attempt } => format!("won by {attempt}"),
             What::HedgeOff { reason } => format!("off: {}", reason.as_str()),
             What::NotResent { reason, .. } => format!("not resent: {}", reason.as_str()),
             What::OperationEnded {
