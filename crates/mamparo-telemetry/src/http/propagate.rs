@@ -1,9 +1,11 @@
 //! The span's identity, written into the request's headers.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::propagation::{Injector, TextMapPropagator};
 use opentelemetry::trace::{SpanContext, TraceContextExt, TraceFlags};
@@ -16,6 +18,12 @@ static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The flags that W3C Trace Context defines: sampled, and random trace id. Others are not passed on.
 const DEFINED: TraceFlags = TraceFlags::new(0x03);
+
+/// How long a `traceparent` is.
+pub(super) const LEN: usize = 55;
+
+/// How many bytes values share: as long as one of them is there, so are all.
+pub(super) const BLOCK_LEN: usize = 32 * LEN;
 
 /// How a span's identity is written.
 #[derive(Clone)]
@@ -112,7 +120,7 @@ fn write_w3c(identity: &SpanContext, headers: &mut HeaderMap) {
     {
         let _full = headers.try_insert(TRACESTATE.clone(), state);
     }
-    if let Ok(value) = HeaderValue::from_bytes(&traceparent(identity))
+    if let Ok(value) = HeaderValue::from_maybe_shared(kept(&traceparent(identity)))
         && headers.try_insert(TRACEPARENT, value).is_err()
     {
         // A full map takes no value, not even in place of another, which is stale.
@@ -120,8 +128,27 @@ fn write_w3c(identity: &SpanContext, headers: &mut HeaderMap) {
     }
 }
 
+/// Puts a value into a block that many values share; one that they have all left is used again.
+///
+/// A value of its own for each request would be the one thing that a span which is not sampled allocates.
+pub(super) fn kept(value: &[u8; LEN]) -> Bytes {
+    thread_local! {
+        static BLOCK: RefCell<BytesMut> = RefCell::default();
+    }
+    let kept = BLOCK.try_with(|block| {
+        let mut block = block.borrow_mut();
+        if block.capacity() < LEN {
+            block.reserve(BLOCK_LEN);
+        }
+        block.extend_from_slice(value);
+        block.split().freeze()
+    });
+    // At the thread's end there is no block any more.
+    kept.unwrap_or_else(|_| Bytes::copy_from_slice(value))
+}
+
 /// `00-{trace id}-{span id}-{flags}`, lower-case hexadecimal.
-pub(super) fn traceparent(identity: &SpanContext) -> [u8; 55] {
+pub(super) fn traceparent(identity: &SpanContext) -> [u8; LEN] {
     let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
     write_hex(&mut text[3..35], &identity.trace_id().to_bytes());
     write_hex(&mut text[36..52], &identity.span_id().to_bytes());

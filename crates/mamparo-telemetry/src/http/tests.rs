@@ -3,7 +3,7 @@ use http::{Method, Uri};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
 use super::method::Known;
-use super::propagate::traceparent;
+use super::propagate::{BLOCK_LEN, LEN, kept, traceparent};
 use super::*;
 use crate::source::Started;
 
@@ -131,4 +131,26 @@ fn a_traceparent_is_what_the_standard_says() {
     let identity = identity();
     let text = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-03";
     assert_eq!(traceparent(&identity), *text.as_bytes());
+}
+
+/// Values share a block, and each is whole as long as anybody has it.
+#[test]
+fn values_that_share_a_block_do_not_write_over_one_another() {
+    let values: Vec<[u8; LEN]> = (0..=u8::MAX).map(|number| [number; LEN]).collect();
+    let all: Vec<_> = values.iter().map(kept).collect();
+    assert!(
+        all.iter()
+            .zip(&values)
+            .all(|(kept, value)| **kept == *value)
+    );
+    let block = |at: usize| all[at].as_ptr() as usize;
+    assert_eq!(block(1) - block(0), LEN, "side by side");
+}
+
+#[test]
+fn a_block_that_nobody_reads_any_more_is_used_again() {
+    let place = || kept(&[0; LEN]).as_ptr() as usize;
+    let first = place();
+    let again = (0..2 * BLOCK_LEN / LEN).filter(|_| place() == first);
+    assert!(again.count() > 0);
 }
