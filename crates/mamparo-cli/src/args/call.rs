@@ -51,7 +51,7 @@ pub(crate) struct CallArgs {
     pub(crate) connect_timeout: Limit,
 
     /// Sends the request once more beside an attempt that has taken this long, and takes the better answer, instead of
-    /// sending a failed one again after a wait. Only for a request that may take effect twice.
+    /// sending a failed one again after a wait. An unsafe request without a key is sent once all the same.
     #[arg(long, value_name = "DELAY")]
     pub(crate) hedge: Option<Delay>,
 

@@ -106,6 +106,12 @@ async fn a_slow_body_is_handed_on_as_it_comes() {
 async fn completions_version_and_help_are_there() {
     let ran = mamparo(&["completions", "bash"]).await;
     assert!(ran.code == 0 && String::from_utf8_lossy(&ran.stdout).contains("--idempotency-key"));
+    for option in ["--hedge", "--rate-wait", "--fallback", "--plot"] {
+        assert!(
+            String::from_utf8_lossy(&ran.stdout).contains(option),
+            "{option}"
+        );
+    }
     let ran = mamparo(&["--version"]).await;
     assert_eq!(
         ran.stdout,

@@ -134,7 +134,7 @@ impl Scale {
         let most = per_second(counts.max().unwrap_or(0));
         Self {
             until_ms: until_ms.max(1.0),
-            most: (most / 100.0).ceil().max(1.0) * 100.0,
+            most: (most / 40.0).ceil().max(1.0) * 40.0,
         }
     }
 

@@ -18,14 +18,13 @@ use crate::trace::ms;
 
 /// How slow the slow one is, and how long the gateway waits for it.
 const SLOW: Duration = Duration::from_secs(2);
-const GATEWAY_WAITS: Duration = Duration::from_millis(600);
+const GATEWAY_WAITS: Duration = Duration::from_millis(700);
 
 /// How long a customer waits.
 const CUSTOMER_WAITS: Duration = Duration::from_millis(1_000);
 
 /// One request for the healthy dependency in each, and one for the slow one.
-const HEALTHY_PACE: Duration = Duration::from_millis(16);
-const SLOW_PACE: Duration = Duration::from_millis(24);
+const PACE: Duration = Duration::from_millis(16);
 
 /// How long requests are made.
 const LASTS: Duration = Duration::from_millis(1_000);
@@ -80,8 +79,8 @@ async fn traffic(
     let (for_slow, for_healthy) = (gateway.url("/slow"), gateway.url("/healthy"));
     let over = |at| at >= LASTS;
     let (slow, healthy) = tokio::join!(
-        offer(customer.clone(), &for_slow, SLOW_PACE, over),
-        offer(customer, &for_healthy, HEALTHY_PACE, over),
+        offer(customer.clone(), &for_slow, PACE, over),
+        offer(customer, &for_healthy, PACE, over),
     );
     slow?;
     healthy

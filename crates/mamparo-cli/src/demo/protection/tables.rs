@@ -20,7 +20,7 @@ pub(in crate::demo) fn tables(found: &Protection) -> [(&'static str, Vec<String>
             bulkhead(&found.bulkhead),
         ),
         (
-            "A hedge. One request in twenty-five is late, and is sent again beside the first:",
+            "A hedge. One request in twenty is late, and is sent again beside the first:",
             hedge(&found.hedge),
         ),
         (
