@@ -39,7 +39,7 @@ fn opens(outage: &Outage) -> Proof {
     let most = 2 * THRESHOLD + outage.under_way + PROBES * half_open;
     Proof {
         name: "breaker",
-        holds: half_open >= 2 && reached >= THRESHOLD && reached <= most && reached * 2 <= made,
+        holds: half_open >= 2 && reached >= THRESHOLD && reached <= most && reached * 3 <= made,
         says: format!("{reached} of {made} calls reached a dependency while it was down"),
     }
 }
