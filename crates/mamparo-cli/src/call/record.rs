@@ -33,6 +33,7 @@ pub(super) struct Record<'a> {
     attempts: Vec<Attempt<'a>>,
     waits: Vec<Waited>,
     rejections: Vec<Rejected>,
+    not_hedged: Option<&'static str>,
     fallback: Option<FellBack>,
     error: Option<&'a str>,
     #[serde(flatten)]
@@ -56,7 +57,7 @@ struct Attempt<'a> {
     duration_ms: f64,
     status: Option<i64>,
     error_type: Option<&'a str>,
-    /// Whether it was sent beside another, as a hedge.
+    /// Whether it was sent as a hedge: beside another, or at once for one that failed.
     hedge: bool,
 }
 
@@ -136,6 +137,9 @@ impl<'a> Record<'a> {
             attempts: attempts.unwrap_or_default(),
             waits: waits.unwrap_or_default(),
             rejections: rejections.unwrap_or_default(),
+            not_hedged: root
+                .and_then(|root| kept.not_hedged(root))
+                .map(|reason| reason.as_str()),
             fallback: instead_of.map(|failed| FellBack {
                 instead_of: why(failed),
             }),

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use mamparo_core::event::FallbackEnd;
-use mamparo_core::{Event, Kind, Reason, Verdict, What};
+use mamparo_core::{Event, Kind, NotResent, Reason, Verdict, What};
 
 /// One thing that happened in an operation.
 #[derive(Clone, Debug)]
@@ -19,8 +19,10 @@ pub(crate) struct Note {
 #[derive(Clone, Debug)]
 pub(super) enum Noted {
     Wait(Wait),
-    /// The attempt of this number was sent beside another.
+    /// The attempt of this number was sent beside another, or at once for one that failed.
     Hedge(i64),
+    /// The operation is not hedged, or not any more.
+    NoHedge(NotResent),
     Refusal(Refusal),
     Fallback {
         instead_of: Verdict,
@@ -133,6 +135,7 @@ impl Noted {
             What::RateLimitWaited { waited: length } => waited(length, Waits::Turn),
             What::QueueWaited { waited: length, .. } => waited(length, Waits::Place),
             What::HedgeSent { attempt, .. } => Self::Hedge(attempt.into()),
+            What::HedgeOff { reason } => Self::NoHedge(reason),
             What::Rejected(rejection) if !rejection.sent() => Self::Refusal(Refusal {
                 attempt,
                 reason: rejection.reason(),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use mamparo_core::clock::{SystemClock, WallClock};
-use mamparo_core::{Event, Observer};
+use mamparo_core::{Event, NotResent, Observer};
 use mamparo_telemetry::semconv::OPERATION_ID;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanId, SpanKind};
@@ -101,6 +101,15 @@ impl Kept {
     pub(crate) fn is_hedged(&self, operation: &SpanData) -> bool {
         let mut notes = self.notes(operation);
         notes.any(|note| matches!(note.what, Noted::Hedge(_)))
+    }
+
+    /// Returns why an operation that was to be hedged is not.
+    pub(crate) fn not_hedged(&self, operation: &SpanData) -> Option<NotResent> {
+        let mut notes = self.notes(operation);
+        notes.find_map(|note| match note.what {
+            Noted::NoHedge(reason) => Some(reason),
+            _ => None,
+        })
     }
 
     /// Tells whether the attempt of this number was sent beside another.

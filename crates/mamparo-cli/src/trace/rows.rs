@@ -100,6 +100,10 @@ fn noted(note: &Note, zero: SystemTime, depth: usize) -> Option<Row> {
             let says = format!("{}, instead of {}", ended.as_str(), instead_of.as_str());
             ("fallback", mark, Duration::ZERO, says)
         }
+        Noted::NoHedge(reason) => {
+            let why = reason.as_str().replace('_', " ");
+            ("no hedge", Mark::Wait, Duration::ZERO, why)
+        }
         Noted::Hedge(_) => return None,
     };
     Some(Row {

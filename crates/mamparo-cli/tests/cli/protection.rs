@@ -58,30 +58,53 @@ async fn a_hedge_is_in_the_record_and_an_answer_in_time_needs_none() {
 }
 
 #[tokio::test]
-async fn an_unsafe_request_is_not_hedged() {
+async fn an_unsafe_request_is_not_hedged_and_it_says_so() {
     let server = Server::start(Reply::ok().delay(200 * MS)).await;
-    let ran = call(&[&server.url("/"), "-d", "x", "--hedge", "50ms"]).await;
+    let unsafe_call = [&server.url("/"), "-d", "x", "--hedge", "50ms"];
+    let ran = call(&unsafe_call).await;
     assert_eq!(
         (ran.code, server.requests().len()),
         (0, 1),
         "{}",
         ran.stderr
     );
-    let ran = call(&[
-        &server.url("/"),
-        "-d",
-        "x",
-        "--hedge",
-        "50ms",
-        "--idempotency-key",
-    ])
-    .await;
-    assert_eq!(
-        (ran.code, server.requests().len()),
-        (0, 3),
+    assert!(
+        ran.rows("no hedge")[0].ends_with("not idempotent"),
         "{}",
         ran.stderr
     );
+    let ran = call(&[&unsafe_call[..], &["--json"]].concat()).await;
+    assert_eq!(ran.json()["not_hedged"], "not_idempotent");
+    let before = server.requests().len();
+    let ran = call(&[&unsafe_call[..], &["--idempotency-key"]].concat()).await;
+    assert_eq!(
+        (ran.code, server.requests().len() - before),
+        (0, 2),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[tokio::test]
+async fn an_attempt_that_fails_brings_its_hedge_forward() {
+    let server = Server::start([Reply::status(503), Reply::ok()]).await;
+    let ran = call(&[&server.url("/"), "--hedge", "10s"]).await;
+    assert_eq!(
+        (ran.code, server.requests().len()),
+        (0, 2),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
+    let server = Server::start(Reply::status(503).body("busy")).await;
+    let ran = call(&[&server.url("/"), "--hedge", "10s", "--attempts", "3"]).await;
+    assert_eq!(
+        (ran.code, server.requests().len()),
+        (1, 3),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.stdout, b"busy");
 }
 
 #[tokio::test]
