@@ -1,7 +1,6 @@
-//! Values in the order of their last use, at most so many.
+//! Values in the order of their last use.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A place in the list: entries are linked by their index, so that a use moves nothing.
@@ -10,12 +9,14 @@ type Index = u32;
 /// No place.
 const END: Index = Index::MAX;
 
+/// So many of the oldest are looked at for one that need not be spared.
+const LOOKED_AT: usize = 8;
+
 pub(super) struct Recent<V> {
     places: HashMap<u64, Index, BuildHasherDefault<Hashed>>,
     entries: Vec<Used<V>>,
     newest: Index,
     oldest: Index,
-    most: usize,
 }
 
 struct Used<V> {
@@ -25,51 +26,68 @@ struct Used<V> {
     older: Index,
 }
 
-impl<V: Clone> Recent<V> {
-    pub(super) fn new(most: usize) -> Self {
+impl<V> Recent<V> {
+    pub(super) fn new() -> Self {
         Self {
             places: HashMap::default(),
             entries: Vec::new(),
             newest: END,
             oldest: END,
-            most: most.clamp(1, END as usize),
         }
     }
 
-    /// Uses the key's value; a new key's is made, from what it displaces if the bound is reached.
-    pub(super) fn use_or_make(&mut self, key: u64, make: impl FnOnce(Option<&V>) -> V) -> V {
-        let full = self.entries.len() >= self.most;
-        let place = match self.places.entry(key) {
-            Entry::Occupied(known) => {
-                let at = *known.get();
-                self.touch(at);
-                return self.entries[at as usize].value.clone();
-            }
-            Entry::Vacant(place) => place,
-        };
-        if !full {
-            let at = self.entries.len() as Index;
-            let value = make(None);
-            place.insert(at);
-            self.entries.push(Used {
-                key,
-                value: value.clone(),
-                newer: END,
-                older: END,
-            });
-            self.link(at);
-            return value;
-        }
-        // Made before anything is changed: should it panic, all is as it was.
-        let at = self.oldest;
-        let value = make(Some(&self.entries[at as usize].value));
-        place.insert(at);
+    pub(super) fn get(&self, key: u64) -> Option<&V> {
+        let at = *self.places.get(&key)?;
+        Some(self.value(at))
+    }
+
+    /// Returns the key's value, which is the newest then.
+    pub(super) fn touch(&mut self, key: u64) -> Option<&V> {
+        let at = *self.places.get(&key)?;
+        self.make_newest(at);
+        Some(self.value(at))
+    }
+
+    pub(super) fn value(&self, at: Index) -> &V {
+        &self.entries[at as usize].value
+    }
+
+    /// Adds a key that is not there yet.
+    pub(super) fn add(&mut self, key: u64, value: V) {
+        let at = self.entries.len() as Index;
+        self.places.insert(key, at);
+        self.entries.push(Used {
+            key,
+            value,
+            newer: END,
+            older: END,
+        });
+        self.link(at);
+    }
+
+    /// Puts a key that is not there yet in the place of another.
+    pub(super) fn replace(&mut self, at: Index, key: u64, value: V) {
         let entry = &mut self.entries[at as usize];
-        entry.value = value.clone();
+        entry.value = value;
         let displaced = std::mem::replace(&mut entry.key, key);
         self.places.remove(&displaced);
-        self.touch(at);
-        value
+        self.places.insert(key, at);
+        self.make_newest(at);
+    }
+
+    /// Returns the oldest, but one of the next few if those before it are to be spared.
+    pub(super) fn oldest(&self, spare: impl Fn(&V) -> bool) -> Option<Index> {
+        let mut at = self.oldest;
+        for _ in 0..LOOKED_AT {
+            if at == END {
+                break;
+            }
+            if !spare(self.value(at)) {
+                return Some(at);
+            }
+            at = self.entries[at as usize].newer;
+        }
+        (self.oldest != END).then_some(self.oldest)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -80,7 +98,7 @@ impl<V: Clone> Recent<V> {
         self.entries.iter().map(|entry| &entry.value)
     }
 
-    fn touch(&mut self, at: Index) {
+    fn make_newest(&mut self, at: Index) {
         if self.newest != at {
             self.unlink(at);
             self.link(at);
