@@ -11,10 +11,10 @@ use mamparo_core::{CallContext, Dependency, Event, Observer, What};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// As many changes as are kept for subscribers that are slow to read.
+/// As many changes as are kept for followers that are slow to read.
 const KEPT: usize = 128;
 
-/// As many subscribers as wait to be woken; more ask again and again.
+/// As many followers as wait to be woken; more ask again and again.
 const MAX_WAITING: usize = 1024;
 
 /// A list that changes are added to under the breaker's lock, and read from outside of it.
@@ -31,7 +31,9 @@ struct Entries {
     told: u64,
     /// Whether a thread tells the observer: it goes on until nothing is left.
     telling: bool,
-    waiting: Vec<Waker>,
+    /// Those who wait for what comes next, each by its number.
+    waiting: Vec<(u64, Waker)>,
+    followers: u64,
     observer: Option<Arc<dyn Observer>>,
     dependency: Dependency,
 }
@@ -67,7 +69,7 @@ impl Journal {
         entries.added += 1;
     }
 
-    /// Wakes the subscribers and tells the observer, one change at a time and in order, with no lock held.
+    /// Wakes the followers and tells the observer, one change at a time and in order, with no lock held.
     ///
     /// Where another thread is telling, or this one already is, further out, that one goes on with what is new.
     pub(super) fn tell(&self) {
@@ -76,16 +78,19 @@ impl Journal {
         let mut telling = None;
         if !entries.telling && entries.observer.is_some() {
             entries.telling = true;
-            telling = Some(Telling(self));
+            telling = Some(Telling {
+                journal: self,
+                over: false,
+            });
         }
         drop(entries);
-        waiting.into_iter().for_each(Waker::wake);
-        if let Some(telling) = telling {
+        waiting.into_iter().for_each(|(_, waker)| waker.wake());
+        if let Some(mut telling) = telling {
             while telling.next() {}
         }
     }
 
-    fn read(&self, cursor: &mut u64, cx: &mut Context<'_>) -> Poll<Transition> {
+    fn read(&self, follower: u64, cursor: &mut u64, cx: &mut Context<'_>) -> Poll<Transition> {
         let mut entries = self.entries();
         let oldest = entries.added - entries.kept.len() as u64;
         *cursor = (*cursor).max(oldest);
@@ -93,16 +98,39 @@ impl Journal {
             *cursor += 1;
             return Poll::Ready(transition);
         }
-        let known = entries
-            .waiting
-            .iter()
-            .any(|waker| waker.will_wake(cx.waker()));
-        if !known && entries.waiting.len() < MAX_WAITING {
-            entries.waiting.push(cx.waker().clone());
-        } else if !known {
-            cx.waker().wake_by_ref();
+        let waker = cx.waker();
+        let others = entries.waiting.len();
+        match entries.known(follower) {
+            Some(known) if known.will_wake(waker) => {}
+            Some(known) => {
+                let old = std::mem::replace(known, waker.clone());
+                // What a waker drops may want this lock.
+                drop(entries);
+                drop(old);
+            }
+            None if others < MAX_WAITING => entries.waiting.push((follower, waker.clone())),
+            None => {
+                drop(entries);
+                waker.wake_by_ref();
+            }
         }
         Poll::Pending
+    }
+
+    /// Returns a number for one more follower, and from where on it reads.
+    fn follow(&self) -> (u64, u64) {
+        let mut entries = self.entries();
+        entries.followers += 1;
+        (entries.followers, entries.added)
+    }
+
+    /// A follower has gone away.
+    fn leave(&self, follower: u64) {
+        let mut entries = self.entries();
+        let at = (entries.waiting.iter()).position(|(number, _)| *number == follower);
+        let left = at.map(|at| entries.waiting.swap_remove(at));
+        drop(entries);
+        drop(left);
     }
 
     fn added(&self) -> u64 {
@@ -116,20 +144,29 @@ impl Entries {
         let index = usize::try_from(number.checked_sub(oldest)?).ok()?;
         self.kept.get(index).cloned()
     }
+
+    fn known(&mut self, follower: u64) -> Option<&mut Waker> {
+        let mut waiting = self.waiting.iter_mut();
+        waiting.find_map(|(number, waker)| (*number == follower).then_some(waker))
+    }
 }
 
 /// The thread that tells the observer, until it stops, by a panic of the observer's too.
-struct Telling<'a>(&'a Journal);
+struct Telling<'a> {
+    journal: &'a Journal,
+    over: bool,
+}
 
 impl Telling<'_> {
     /// Tells the next change, if there is one.
-    fn next(&self) -> bool {
-        let mut entries = self.0.entries();
+    fn next(&mut self) -> bool {
+        let mut entries = self.journal.entries();
         let oldest = entries.added - entries.kept.len() as u64;
         entries.told = entries.told.max(oldest);
         let Some(transition) = entries.at(entries.told) else {
             // Under the lock, so that whatever is added after this is told by whoever adds it.
             entries.telling = false;
+            self.over = true;
             return false;
         };
         entries.told += 1;
@@ -143,8 +180,8 @@ impl Telling<'_> {
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.entries().telling = false;
+        if !self.over {
+            self.journal.entries().telling = false;
         }
     }
 }
@@ -160,13 +197,18 @@ impl fmt::Debug for Journal {
 /// Reads a breaker's changes of state in their order; see [`BreakerHandle::transitions`](super::BreakerHandle::transitions).
 pub struct Transitions {
     journal: Arc<Journal>,
+    number: u64,
     next: u64,
 }
 
 impl Transitions {
     pub(super) fn new(journal: Arc<Journal>) -> Self {
-        let next = journal.added();
-        Self { journal, next }
+        let (number, next) = journal.follow();
+        Self {
+            journal,
+            number,
+            next,
+        }
     }
 
     /// Returns the next change, as soon as there is one.
@@ -178,7 +220,13 @@ impl Transitions {
 
     /// Polls for the next change.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Transition> {
-        self.journal.read(&mut self.next, cx)
+        self.journal.read(self.number, &mut self.next, cx)
+    }
+}
+
+impl Drop for Transitions {
+    fn drop(&mut self) {
+        self.journal.leave(self.number);
     }
 }
 
