@@ -12,7 +12,7 @@ use crate::sync::{AtomicU64, Ordering};
 const STRETCHES: u64 = 10;
 
 /// How many bits of a cell count; the others tell which stretch is counted. A full count stays full.
-const COUNT_BITS: u32 = 24;
+const COUNT_BITS: u32 = 28;
 
 const FULL: u64 = (1 << COUNT_BITS) - 1;
 
