@@ -108,6 +108,11 @@ impl Circuit {
         self.hot.phase.refuses() && !self.hot.policy.shadow
     }
 
+    /// Tells whether it is closed, and for good.
+    pub(super) fn is_closed(&self) -> bool {
+        self.hot.phase.closed_epoch().is_some()
+    }
+
     /// Lets a call through, or refuses it; reads the clock only if it is not simply closed.
     #[inline]
     pub(super) fn admit(&self, clock: impl FnOnce() -> Instant) -> Result<Ticket, Refusal> {
@@ -129,12 +134,18 @@ impl Circuit {
         if let Some(epoch) = self.hot.phase.ramping_epoch() {
             return self.admit_on_ramp(epoch, now);
         }
-        let mut control = self.control();
-        let change = control.elapse(now);
-        if let Some(change) = change {
-            self.publish(&control, change, now);
+        if self.hot.phase.is_disabled() {
+            return Ok(Ticket::unseen());
         }
-        let admitted = match control.state() {
+        let mut control = self.control();
+        if let Some(change) = control.elapse(&self.hot.policy.recovery, now) {
+            self.publish(&control, change, now);
+            drop(control);
+            // Before this call has a place: whoever hears of it may panic.
+            self.journal.tell();
+            control = self.control();
+        }
+        match control.state() {
             BreakerState::Disabled => Ok(Ticket::unseen()),
             BreakerState::Closed => Ok(Ticket::counted(control.epoch())),
             BreakerState::ForcedOpen => Err(self.refusal(now, NEVER)),
@@ -142,12 +153,7 @@ impl Circuit {
                 Err(self.refusal(now, control.refuses_until(&self.hot.policy.recovery)))
             }
             BreakerState::HalfOpen => self.probe(&mut control, now),
-        };
-        drop(control);
-        if change.is_some() {
-            self.journal.tell();
         }
-        admitted
     }
 
     fn probe(&self, control: &mut Control, now: Nanos) -> Result<Ticket, Refusal> {
@@ -228,8 +234,18 @@ impl Circuit {
         if !self.has_place(&mut control, ticket) {
             return;
         }
-        let change = control.succeeded(&self.hot.policy.recovery, now);
+        let change = control.succeeded(&self.hot.policy.recovery, now, 1);
         self.after_probe(control, change, now);
+    }
+
+    /// A call's answer began well, and goes on: a probe's says as much once its place has lasted long enough.
+    pub(super) fn began_well(&self, ticket: Ticket) {
+        if ticket.is_probe() {
+            let mut control = self.control();
+            if control.epoch() == ticket.epoch() {
+                control.began_well(ticket.lease());
+            }
+        }
     }
 
     /// A call failed or was slow; `hint` is the server's own wait.
@@ -333,7 +349,7 @@ impl Circuit {
         self.journal.tell();
     }
 
-    /// Takes it out of use; nobody hears of it after this.
+    /// Takes it out of use; nobody hears of it after this. Whoever does calls [`Journal::tell`] once it holds no lock.
     pub(super) fn retire(&self, now: Instant) {
         let mut control = self.control();
         let mut gone = Transition::new(control.state(), None, BreakerCause::Evicted, now);
@@ -343,8 +359,6 @@ impl Circuit {
             control.retire();
             self.journal.add(gone);
         }
-        drop(control);
-        self.journal.tell();
     }
 
     /// Lets all threads see a change; the lock is held.
@@ -406,8 +420,7 @@ impl Circuit {
     /// Returns how many bytes it takes, with all that it owns alone.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        let lease = 2 * size_of::<u64>();
-        let leases = self.policy().recovery.probes as usize * lease;
+        let leases = state::bytes_of_leases(self.policy().recovery.probes);
         let key = self.key.as_ref().map_or(0, |key| key.len() + 16);
         size_of::<Self>() + self.hot.kept.bytes() + leases + key
     }

@@ -243,6 +243,8 @@ impl BreakerBuilder {
     }
 
     /// Sets how long a probe's place is kept for it, 30 s by default: then the next call gets it.
+    ///
+    /// A probe whose answer began well and still streams by then has succeeded.
     #[must_use]
     pub const fn probe_age(mut self, longest: Duration) -> Self {
         self.policy.recovery.probe_age = longest;
@@ -277,7 +279,7 @@ impl BreakerBuilder {
         self
     }
 
-    /// Decides and reports, but never refuses a call: to try a policy out.
+    /// Decides and reports, but never refuses a call, not even when forced open: to try a policy out.
     #[must_use]
     pub const fn shadow(mut self, shadow: bool) -> Self {
         self.policy.shadow = shadow;

@@ -120,6 +120,9 @@ impl<P, K> Open<P, K> {
             self.settle(head.verdict);
             BreakerGuard::settled()
         } else {
+            if head.verdict.class() == Class::Success && !self.is_slow() {
+                self.circuit().began_well(self.ticket);
+            }
             BreakerGuard::open(self.take())
         }
     }

@@ -33,14 +33,20 @@ impl Keys {
 
     /// Returns the breaker of a key, a new one if there is none. What gives way to it is not forgotten in silence.
     pub(super) fn get(&self, key: &str) -> Arc<Circuit> {
-        let mut evicted = None;
-        let circuit = self.table.get_or_make(key, |oldest| {
-            evicted = oldest.cloned();
-            Arc::new(self.make(key))
+        let mut evicted = false;
+        let in_use = |circuit: &Arc<Circuit>| !circuit.is_closed();
+        let circuit = self.table.get_or_make_sparing(key, in_use, |oldest| {
+            let new = Arc::new(self.make(key));
+            if let Some(oldest) = oldest {
+                // Here, so that its end comes before whatever becomes of the same key's next breaker.
+                oldest.retire(clock::now());
+                evicted = true;
+            }
+            new
         });
         // Once the table is free again: whoever hears of it may make a call.
-        if let Some(evicted) = evicted {
-            evicted.retire(clock::now());
+        if evicted {
+            self.journal.tell();
         }
         circuit
     }
@@ -53,14 +59,7 @@ impl Keys {
 
     /// Returns the breaker of a key, if it has one.
     pub(super) fn find(&self, key: &str) -> Option<Arc<Circuit>> {
-        let shown = shown(key);
-        let mut found = None;
-        self.table.for_each(|circuit| {
-            if circuit.key().is_some_and(|key| **key == *shown) {
-                found = Some(Arc::clone(circuit));
-            }
-        });
-        found
+        self.table.get(key)
     }
 
     /// Returns the keys that have a breaker.

@@ -10,8 +10,8 @@
 //!   share of failures or of slow calls opens it. After it was open, a [`Ramp`] lets more and more calls pass;
 //! - *open*: calls are rejected, for a wait that grows from opening to opening;
 //! - *half-open*: the wait was over as a call came. A few calls pass as probes, each on a lease: it is given back when
-//!   the probe is dropped or says nothing, and lost when the probe is too old. Enough successes close the breaker, one
-//!   failed or slow probe opens it again;
+//!   the probe is dropped or says nothing, and lost when the probe is too old, which is a success if its answer began
+//!   well and still streams. Enough successes close the breaker, one failed or slow probe opens it again;
 //! - *forced open* and *disabled*: an operator said so, and only an operator changes it ([`BreakerHandle`]).
 //!
 //! A result belongs to the state in which its call began: what comes after a change counts for nothing. A caller that

@@ -69,6 +69,10 @@ impl Phase {
         self.load() & MASK >= OPEN
     }
 
+    pub(super) fn is_disabled(&self) -> bool {
+        self.load() & MASK == DISABLED
+    }
+
     pub(super) fn probes(&self) -> bool {
         self.load() & MASK == HALF_OPEN
     }

@@ -40,6 +40,8 @@ pub(super) struct Control {
 struct Lease {
     number: u64,
     expires: Nanos,
+    /// Whether its answer has begun, and well.
+    began_well: bool,
 }
 
 /// A change of the state, as far as it is decided here.
@@ -185,15 +187,25 @@ impl Control {
         change
     }
 
-    /// Becomes half-open, if the wait is over.
-    pub(super) fn elapse(&mut self, now: Nanos) -> Option<Change> {
-        let over = self.state == BreakerState::Open && now >= self.until;
-        over.then(|| self.change(BreakerState::HalfOpen, BreakerCause::WaitElapsed))
+    /// Does what time alone does: when the wait is over it is half-open, and probes that are too old lose their places.
+    ///
+    /// One whose answer began well and still goes on has succeeded by then: where all answers are long streams, nothing
+    /// else could ever close it.
+    pub(super) fn elapse(&mut self, recovery: &Recovery, now: Nanos) -> Option<Change> {
+        if self.state == BreakerState::Open && now >= self.until {
+            return Some(self.change(BreakerState::HalfOpen, BreakerCause::WaitElapsed));
+        }
+        let mut began_well = 0;
+        self.leases.retain(|lease| {
+            let expired = lease.expires <= now;
+            began_well += u32::from(expired && lease.began_well);
+            !expired
+        });
+        self.succeeded(recovery, now, began_well)
     }
 
-    /// Leases a place to a probe, if there is one. A probe that is too old has lost its place.
+    /// Leases a place to a probe, if there is one.
     pub(super) fn probe(&mut self, recovery: &Recovery, now: Nanos) -> Probing {
-        self.leases.retain(|lease| lease.expires > now);
         if self.is_full(recovery) {
             return Probing::Full;
         }
@@ -201,8 +213,17 @@ impl Control {
         self.leases.push(Lease {
             number: self.last_lease,
             expires: now.saturating_add(nanos(recovery.probe_age)),
+            began_well: false,
         });
         Probing::Probe(self.last_lease)
+    }
+
+    /// A probe's answer has begun, and well.
+    pub(super) fn began_well(&mut self, lease: u64) {
+        let held = self.leases.iter_mut().find(|held| held.number == lease);
+        if let Some(held) = held {
+            held.began_well = true;
+        }
     }
 
     /// Takes a probe's place back; tells whether it still had one.
@@ -212,10 +233,15 @@ impl Control {
         self.leases.len() < before
     }
 
-    /// A probe succeeded: enough of them close the breaker.
-    pub(super) fn succeeded(&mut self, recovery: &Recovery, now: Nanos) -> Option<Change> {
-        self.successes += 1;
-        (self.successes >= recovery.successes).then(|| {
+    /// So many probes succeeded: enough of them close the breaker.
+    pub(super) fn succeeded(
+        &mut self,
+        recovery: &Recovery,
+        now: Nanos,
+        probes: u32,
+    ) -> Option<Change> {
+        self.successes = self.successes.saturating_add(probes);
+        (probes > 0 && self.successes >= recovery.successes).then(|| {
             self.ramp_since = (!recovery.ramp.duration().is_zero()).then_some(now);
             if self.ramp_since.is_none() {
                 self.openings = 0;
@@ -246,7 +272,7 @@ impl Control {
     fn change(&mut self, to: BreakerState, cause: BreakerCause) -> Change {
         let from = std::mem::replace(&mut self.state, to);
         self.epoch += 1;
-        self.leases.clear();
+        self.leases = Vec::new(); // many breakers may lie around that are not half-open
         self.successes = 0;
         if to != BreakerState::Closed {
             self.ramp_since = None;
@@ -260,6 +286,12 @@ impl Control {
             wait: None,
         }
     }
+}
+
+/// Returns how many bytes so many probes' places take.
+#[cfg(test)]
+pub(super) fn bytes_of_leases(probes: u32) -> usize {
+    (probes as usize).next_power_of_two().max(4) * size_of::<Lease>()
 }
 
 pub(super) fn nanos(duration: Duration) -> Nanos {

@@ -60,19 +60,21 @@ async fn the_key_used_the_longest_ago_gives_way_and_is_said_to_be_gone() {
     let layer = layer.observer(Arc::new(heard.clone()));
     let mut follower = layer.handle().transitions();
     let service = layer.layer(service_fn(peer));
-    for host in ["down 1", "up 2", "up 3"] {
+    for host in ["down 1", "down 2", "up 3"] {
         drop(service.clone().oneshot(host).await);
     }
     assert_eq!(
         heard.changes(),
         [
             "down 1closed>open: consecutive_failures",
+            "down 2closed>open: consecutive_failures",
             "down 1open>gone: evicted"
         ]
     );
     let mut keys = layer.handle().keys();
     keys.sort_unstable();
-    assert_eq!(keys, ["up 2", "up 3"].map(Arc::from));
+    assert_eq!(keys, ["down 2", "up 3"].map(Arc::from));
+    follower.next().await;
     follower.next().await;
     let gone = follower.next().await;
     assert_eq!((gone.key.as_deref(), gone.to), (Some("down 1"), None));
@@ -168,4 +170,54 @@ fn an_authority_is_the_host_and_port_of_the_address_or_of_the_header() {
     );
     assert_eq!(key("/a", Some("no authority/")), None);
     assert_eq!(key("/a", None), None);
+}
+
+/// Row I2: as many keys as the bound says have a breaker, however they fall.
+#[tokio::test(start_paused = true)]
+async fn no_key_gives_way_before_the_bound_is_reached() {
+    for keys in [1_000, 1_039, 5_000] {
+        let policy = policy().max_keys(keys).build().unwrap();
+        let by = |key: &usize| Some(key.to_string());
+        let layer = BreakerLayer::keyed(policy, Plain::idempotent(), by);
+        let service = layer.layer(service_fn(async |_: usize| Err::<(), _>("down")));
+        for key in 0..keys {
+            service.clone().oneshot(key).await.unwrap_err();
+        }
+        assert_eq!(layer.handle().key_count(), keys);
+        for key in 0..keys {
+            let error = service.clone().oneshot(key).await.unwrap_err();
+            assert!(Rejection::of(&*error).is_some(), "{key} of {keys} passes");
+        }
+    }
+}
+
+/// Rows A14 and I2: a flood of keys that are well leaves what is open, or was forced, as it is.
+#[tokio::test(start_paused = true)]
+async fn keys_that_are_closed_give_way_first() {
+    let policy = policy().max_keys(4).build().unwrap();
+    let layer = BreakerLayer::keyed(policy, Plain::idempotent(), |key: &String| {
+        Some(key.clone())
+    });
+    let service = layer.layer(service_fn(async |key: String| {
+        if key.starts_with("down") {
+            Err("down")
+        } else {
+            Ok(())
+        }
+    }));
+    let call = |key: &str| service.clone().oneshot(key.to_owned());
+    call("down").await.unwrap_err();
+    call("forced").await.unwrap();
+    layer.handle().of("forced").unwrap().force_open();
+    for key in 0..100 {
+        call(&format!("up {key}")).await.unwrap();
+    }
+    for key in ["down", "forced"] {
+        let error = call(key).await.unwrap_err();
+        assert!(Rejection::of(&*error).is_some(), "{key} was forgotten");
+    }
+    for key in 0..100 {
+        call(&format!("down {key}")).await.unwrap_err();
+    }
+    assert_eq!(layer.handle().key_count(), 4);
 }

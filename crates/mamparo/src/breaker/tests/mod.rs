@@ -1,5 +1,6 @@
 //! A breaker as its caller and its operator see it.
 
+mod broken;
 mod cast;
 mod counting;
 mod keyed;

@@ -8,7 +8,7 @@ use mamparo_testkit::service::{Script, Step};
 use proptest::prelude::*;
 use tower::{Layer, ServiceExt};
 
-use super::cast::{Rig, SECOND, by_window, millis, policy};
+use super::cast::{Rig, SECOND, by_window, millis, policy, rejection};
 use crate::breaker::{
     BreakerBuilder, BreakerHandle, BreakerLayer, BreakerPolicy, BreakerState, Ramp, Window,
 };
@@ -104,7 +104,11 @@ async fn changes_are_told_in_order_and_whoever_hears_them_may_change_it_again() 
     let service = layer.layer(peer);
     service.clone().oneshot(1).await.unwrap_err();
     tokio::time::sleep(5 * SECOND).await;
-    service.oneshot(1).await.unwrap();
+    let forced = service.oneshot(1).await.unwrap_err();
+    assert!(
+        rejection(&forced).is_breaker_open(),
+        "what is said holds at once"
+    );
 
     use BreakerState::{Closed, ForcedOpen, HalfOpen, Open};
     let changes = [(Closed, Open), (Open, HalfOpen), (HalfOpen, ForcedOpen)];

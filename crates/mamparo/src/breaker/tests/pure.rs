@@ -62,7 +62,7 @@ proptest! {
                 Step::Trip => {}
                 Step::Ask(seconds) => {
                     now += nanos(Duration::from_secs(seconds));
-                    control.elapse(now);
+                    control.elapse(&recovery, now);
                     if control.state() == BreakerState::HalfOpen {
                         match control.probe(&recovery, now) {
                             Probing::Probe(lease) => held.push(lease),
@@ -75,7 +75,7 @@ proptest! {
                     let had = control.give_back(lease);
                     prop_assert!(!control.give_back(lease), "given back twice");
                     match step {
-                        Step::Succeed(_) if had => { control.succeeded(&recovery, now); }
+                        Step::Succeed(_) if had => { control.succeeded(&recovery, now, 1); }
                         Step::Fail(_) if had => { open(&mut control, crate::breaker::BreakerCause::ProbeFailed); }
                         _ => {}
                     }
