@@ -51,9 +51,10 @@ impl<P: Clone> BreakerLayer<P> {
 impl<P: Clone, F: Clone> BreakerLayer<P, By<F>> {
     /// Judges requests of a protocol, with a breaker for each key that a function finds in them.
     ///
-    /// As many keys as the policy's `max_keys` have a breaker of their own; then a new one takes the place of the
-    /// least recently used, or of one that is closed among the eight that were used the longest ago. Requests without a key have one in common. No
-    /// request passes without a breaker, and what becomes of each is a [`Transition`](mamparo_core::breaker::Transition).
+    /// As many keys as the policy's `max_keys` have a breaker of their own. Then a new one takes the place of the least
+    /// recently used, or rather of one that is closed among the eight that were used the longest ago. Requests without
+    /// a key have one in common. No request passes without a breaker, and what becomes of each is a
+    /// [`Transition`](mamparo_core::breaker::Transition).
     ///
     /// ```
     /// use mamparo::breaker::{BreakerLayer, BreakerPolicy};
