@@ -10,5 +10,3 @@ pub(crate) use protecting::{
     bulkhead_full, fallback, hedge, load_shed, overloaded, rate_limit, rate_limit_used_up,
 };
 pub(crate) use whole::{whole, whole_full, whole_http, whole_open};
-
-const NAME: &str = "catalog";

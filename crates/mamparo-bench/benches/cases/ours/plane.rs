@@ -10,7 +10,8 @@ use mamparo_core::http::Http;
 use mamparo_core::{BoxError, Plain};
 use tower::Layer;
 
-use super::NAME;
+/// The dependency that all layers are for.
+pub(super) const NAME: &str = "catalog";
 
 /// The limit of an operation, in every case that has one: longer than a case's keeper waits.
 pub(crate) const OPERATION: Duration = Duration::from_secs(30);

@@ -18,7 +18,7 @@ use mamparo_core::{BoxError, Plain};
 use tower::util::service_fn;
 use tower::{Layer, Service};
 
-use super::NAME;
+use super::plane::NAME;
 use crate::cases::traffic::{Body, Failure, small};
 
 /// More calls than a case makes in that time.

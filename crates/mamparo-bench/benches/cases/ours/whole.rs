@@ -10,8 +10,9 @@ use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo_core::{BoxError, Plain};
 use tower::{Layer, Service, ServiceBuilder};
 
+use super::plane::NAME;
 use super::protecting::{breakers, bulkheads, counting, full};
-use super::{ATTEMPT, NAME, OPERATION, attempt_timeout, deadline, retry};
+use super::{ATTEMPT, OPERATION, attempt_timeout, deadline, retry};
 use crate::cases::traffic::{Body, Inner};
 
 pub(crate) fn whole<S: Inner<Request<Body>>>(
