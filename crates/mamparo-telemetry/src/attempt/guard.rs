@@ -11,9 +11,8 @@ use opentelemetry::trace::SpanKind;
 
 use super::layer::Shared;
 use super::send::{Answered, Sending, Sent};
-use crate::metrics::{Attributes, Instruments};
+use crate::metrics::Instruments;
 use crate::outcome::Outcome;
-use crate::semconv::{ATTEMPT_VERDICT, DEPENDENCY};
 use crate::source::{Recorded, Started, within};
 
 /// Holds an attempt open until its answer is over; dropped before that, it was cut or cancelled.
@@ -121,14 +120,8 @@ impl Open {
             span.end(elapsed, attributes, outcome.error.clone());
         }
         if let Some(Measure { instruments, sent }) = self.measure {
-            let attributes = sent.metric_attributes(self.answered, outcome);
-            let seconds = elapsed.as_secs_f64();
-            let duration = &instruments.request_duration;
-            duration.record(seconds, attributes.as_slice());
-            let by_verdict = Attributes::<2>::new()
-                .with(DEPENDENCY, self.dependency.as_str())
-                .with(ATTEMPT_VERDICT, outcome.name);
-            instruments.attempts.add(1, by_verdict.as_slice());
+            let labels = sent.labels(self.dependency, self.answered, outcome);
+            instruments.attempts.record(&labels, elapsed.as_secs_f64());
         }
     }
 }

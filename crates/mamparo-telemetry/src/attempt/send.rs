@@ -7,13 +7,13 @@ use mamparo_core::{CallContext, Dependency};
 use opentelemetry::KeyValue;
 
 use crate::http::{Server, Servers, full_url, known_method};
-use crate::metrics::Attributes;
+use crate::metrics::AttemptLabels;
 use crate::noted::{NOTED, noted};
 use crate::outcome::Outcome;
 use crate::semconv::{
-    DEPENDENCY, ERROR_TYPE, HTTP_REQUEST_METHOD, HTTP_REQUEST_METHOD_ORIGINAL,
-    HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE, METHOD_OTHER, NETWORK_PROTOCOL_VERSION,
-    SERVER_ADDRESS, SERVER_PORT, URL_FULL,
+    DEPENDENCY, HTTP_REQUEST_METHOD, HTTP_REQUEST_METHOD_ORIGINAL, HTTP_REQUEST_RESEND_COUNT,
+    HTTP_RESPONSE_STATUS_CODE, METHOD_OTHER, NETWORK_PROTOCOL_VERSION, SERVER_ADDRESS, SERVER_PORT,
+    URL_FULL,
 };
 
 /// As many attributes as a span of ours gets, from its start to its end.
@@ -113,28 +113,21 @@ impl<'a> Sending<'a> {
 }
 
 impl Sent {
-    pub(super) fn metric_attributes(
+    pub(super) fn labels(
         self,
+        dependency: Dependency,
         answered: Option<Answered>,
         outcome: &Outcome,
-    ) -> Attributes<6> {
-        let mut list = Attributes::new().with(HTTP_REQUEST_METHOD, self.method);
-        if let Some(server) = self.server {
-            list.push(SERVER_ADDRESS, server.address);
-            if let Some(port) = server.port {
-                list.push(SERVER_PORT, i64::from(port));
-            }
+    ) -> AttemptLabels {
+        AttemptLabels {
+            dependency,
+            verdict: outcome.name,
+            method: self.method,
+            server: self.server,
+            error: outcome.error.clone(),
+            status: answered.map(Answered::status),
+            version: answered.and_then(Answered::version),
         }
-        if let Some(error) = &outcome.error {
-            list.push(ERROR_TYPE, error.clone());
-        }
-        if let Some(answered) = answered {
-            list.push(HTTP_RESPONSE_STATUS_CODE, answered.status());
-            if let Some(version) = answered.version() {
-                list.push(NETWORK_PROTOCOL_VERSION, version);
-            }
-        }
-        list
     }
 }
 

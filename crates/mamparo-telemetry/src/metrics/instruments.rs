@@ -3,17 +3,17 @@
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
 use super::catalog::{self, Metric};
+use super::labels::{AttemptLabels, OperationLabels};
+use super::pairs::Pairs;
 use crate::semconv::DURATION_BOUNDARIES;
 
 #[derive(Debug)]
 pub(crate) struct Instruments {
     meter: Meter,
-    pub(crate) operations: Counter<u64>,
-    pub(crate) operation_duration: Histogram<f64>,
+    pub(crate) operations: Pairs<OperationLabels>,
     pub(crate) resent_operations: Counter<u64>,
     pub(crate) recovered_operations: Counter<u64>,
-    pub(crate) attempts: Counter<u64>,
-    pub(crate) request_duration: Histogram<f64>,
+    pub(crate) attempts: Pairs<AttemptLabels>,
     pub(crate) resends: Counter<u64>,
     pub(crate) refused_resends: Counter<u64>,
     pub(crate) rejections: Counter<u64>,
@@ -51,12 +51,16 @@ impl Instruments {
                 .build()
         };
         Self {
-            operations: counter(catalog::OPERATIONS),
-            operation_duration: duration(catalog::OPERATION_DURATION),
+            operations: Pairs::new(
+                duration(catalog::OPERATION_DURATION),
+                counter(catalog::OPERATIONS),
+            ),
             resent_operations: counter(catalog::RESENT_OPERATIONS),
             recovered_operations: counter(catalog::RECOVERED_OPERATIONS),
-            attempts: counter(catalog::ATTEMPTS),
-            request_duration: duration(catalog::REQUEST_DURATION),
+            attempts: Pairs::new(
+                duration(catalog::REQUEST_DURATION),
+                counter(catalog::ATTEMPTS),
+            ),
             resends: counter(catalog::RESENDS),
             refused_resends: counter(catalog::REFUSED_RESENDS),
             rejections: counter(catalog::REJECTIONS),

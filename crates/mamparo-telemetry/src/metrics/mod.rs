@@ -34,7 +34,9 @@ mod budgets;
 mod catalog;
 mod count;
 mod instruments;
+mod labels;
 mod observer;
+mod pairs;
 mod places;
 mod told;
 mod watched;
@@ -44,6 +46,7 @@ pub use breakers::MAX_BREAKERS;
 pub use budgets::MAX_BUDGETS;
 pub use catalog::{CATALOG, Kind, Metric};
 pub(crate) use instruments::Instruments;
+pub(crate) use labels::{AttemptLabels, OperationLabels};
 pub use observer::Metrics;
 pub use places::{MAX_BULKHEADS, Places};
 

@@ -8,9 +8,11 @@ use mamparo_core::{
     Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
 };
 use mamparo_testkit::service::Step;
+use opentelemetry::metrics::MeterProvider;
 use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
-use opentelemetry::{Context, Value};
+use opentelemetry::{Context, KeyValue, Value};
 
+use super::pairs::{Labels, Pairs};
 use super::*;
 use crate::testing::{Counted, Kept, Look, get, status, transport};
 
@@ -465,4 +467,33 @@ fn a_hedge_and_a_fallback_are_told_to_the_span_that_is_current() {
         span.text("mamparo.fallback.outcome").as_deref(),
         Some("served")
     );
+}
+
+impl Labels for i64 {
+    fn with<R>(&self, f: impl FnOnce(&[KeyValue], &[KeyValue]) -> R) -> R {
+        let list = [KeyValue::new("number", *self)];
+        f(&list, &list)
+    }
+}
+
+/// More than are bound, where they are.
+#[test]
+fn labels_are_counted_each_for_itself_however_many_there_are() {
+    let counted = Counted::new();
+    let meter = counted.provider.meter("test");
+    let (histogram, counter) = (
+        meter.f64_histogram("h").build(),
+        meter.u64_counter("c").build(),
+    );
+    let pairs = Pairs::new(histogram, counter);
+    for round in 1..=2 {
+        for number in 0..100 {
+            pairs.record(&number, 0.01);
+        }
+        for name in ["h", "c"] {
+            let points = counted.points(name);
+            assert_eq!(points.len(), 100);
+            assert!(points.values().all(|&count| count == round), "{points:?}");
+        }
+    }
 }

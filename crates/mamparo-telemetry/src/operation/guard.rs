@@ -10,7 +10,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
 
 use super::layer::Shared;
-use crate::metrics::{Attributes, Instruments};
+use crate::metrics::{Instruments, OperationLabels};
 use crate::noted::{NOTED, noted};
 use crate::outcome::Outcome;
 use crate::semconv::{DEPENDENCY, OPERATION_ATTEMPTS, OPERATION_ID, OPERATION_OUTCOME};
@@ -85,15 +85,16 @@ impl OperationGuard {
     }
 
     fn count(&self, instruments: &Instruments, outcome: &Outcome, elapsed: Duration) {
-        let attributes = Attributes::<2>::new()
-            .with(DEPENDENCY, self.scope.dependency().as_str())
-            .with(OPERATION_OUTCOME, outcome.name);
-        let by_outcome = attributes.as_slice();
-        instruments.operations.add(1, by_outcome);
-        let seconds = elapsed.as_secs_f64();
-        instruments.operation_duration.record(seconds, by_outcome);
+        let dependency = self.scope.dependency();
+        let labels = OperationLabels {
+            dependency,
+            outcome: outcome.name,
+        };
+        instruments
+            .operations
+            .record(&labels, elapsed.as_secs_f64());
         if self.was_resent() {
-            let by_dependency = &by_outcome[..1];
+            let by_dependency = &[KeyValue::new(DEPENDENCY, dependency.as_str())];
             instruments.resent_operations.add(1, by_dependency);
             if outcome.is_success() {
                 instruments.recovered_operations.add(1, by_dependency);
