@@ -34,7 +34,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
-use crate::cases::{Case, Group};
+use crate::cases::{Case, Group, tower_own, tower_resilience};
 
 const CONNECTIONS: u64 = 64;
 
@@ -54,6 +54,10 @@ pub(crate) fn group() -> Result<Group, BoxError> {
         cases: vec![
             bare("hyper client"),
             bare("hyper client again"),
+            case("tower's around it", &uri, || tower_own::whole(client())),
+            case("tower-resilience's around it", &uri, || {
+                tower_resilience::whole(client())
+            }),
             case("our stack around it", &uri, || Ok(stack())),
             case("our every layer around it", &uri, every_layer),
         ],

@@ -17,7 +17,6 @@ use tower::timeout::Timeout;
 use tower::util::rng::HasherRng;
 
 use super::ours::{ATTEMPT, OPERATION};
-use super::traffic::{Body, Inner};
 
 /// Resends a failure twice, as the default of ours does, if the budget pays for it.
 #[derive(Clone)]
@@ -72,9 +71,7 @@ pub(crate) fn retry<S>(inner: S) -> Result<Retry<TwoResends, S>, BoxError> {
 }
 
 /// A timeout around all attempts, the retry, a timeout around each.
-pub(crate) fn stack<S: Inner<Request<Body>>>(
-    inner: S,
-) -> Result<Timeout<Retry<TwoResends, Timeout<S>>>, BoxError> {
+pub(crate) fn stack<S>(inner: S) -> Result<Timeout<Retry<TwoResends, Timeout<S>>>, BoxError> {
     Ok(Timeout::new(retry(timeout(inner))?, OPERATION))
 }
 
@@ -96,10 +93,10 @@ pub(crate) fn full<S>(inner: S) -> LoadShed<ConcurrencyLimit<S>> {
 type Whole<S> = Timeout<LoadShed<ConcurrencyLimit<Retry<TwoResends, Timeout<S>>>>>;
 
 /// The stack with a limit inside of the outer timeout; tower has no breaker.
-pub(crate) fn whole<S: Inner<Request<Body>>>(inner: S) -> Result<Whole<S>, BoxError> {
+pub(crate) fn whole<S>(inner: S) -> Result<Whole<S>, BoxError> {
     Ok(Timeout::new(shed(retry(timeout(inner))?), OPERATION))
 }
 
-pub(crate) fn whole_full<S: Inner<Request<Body>>>(inner: S) -> Result<Whole<S>, BoxError> {
+pub(crate) fn whole_full<S>(inner: S) -> Result<Whole<S>, BoxError> {
     Ok(Timeout::new(full(retry(timeout(inner))?), OPERATION))
 }

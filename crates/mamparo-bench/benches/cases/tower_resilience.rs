@@ -1,11 +1,12 @@
 //! tower-resilience's layers.
 
+use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::Request;
 use mamparo_core::BoxError;
 use tower::{Layer, Service};
 use tower_resilience_bulkhead::{Bulkhead, BulkheadLayer};
@@ -17,18 +18,23 @@ use tower_resilience_retry::{Retry, RetryBudget, RetryBudgetBuilder, RetryLayer}
 use tower_resilience_timelimiter::{FixedTimeout, TimeLimiter, TimeLimiterLayer};
 
 use super::ours::{ATTEMPT, OPERATION};
-use super::traffic::{Body, Inner};
+use super::traffic::{Body, Inner, Sends};
 
 pub(crate) fn time_limiter<S>(inner: S) -> TimeLimiter<S, FixedTimeout> {
     let layer = TimeLimiterLayer::builder().timeout_duration(ATTEMPT);
     layer.build().layer(inner)
 }
 
-type Resending<S, E> = Retry<S, Request<Body>, Response<Body>, E>;
+type Resending<S> = Retry<
+    S,
+    Request<Body>,
+    <S as Service<Request<Body>>>::Response,
+    <S as Service<Request<Body>>>::Error,
+>;
 
-pub(crate) fn retry<S, E: 'static>(inner: S) -> Result<Resending<S, E>, BoxError>
+pub(crate) fn retry<S>(inner: S) -> Result<Resending<S>, BoxError>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = E>,
+    S: Service<Request<Body>, Response: 'static, Error: 'static>,
 {
     let layer = RetryLayer::exponential_backoff().budget(budget()?);
     Ok(layer.build().layer(inner))
@@ -43,7 +49,7 @@ fn budget() -> Result<Arc<dyn RetryBudget>, BoxError> {
 /// A limit around all attempts, the retry, a limit around each.
 pub(crate) fn stack<S: Inner<Request<Body>>>(
     inner: S,
-) -> Result<impl Service<Request<Body>, Response = Response<Body>>, BoxError> {
+) -> Result<impl Service<Request<Body>>, BoxError> {
     let layer = TimeLimiterLayer::builder().timeout_duration(OPERATION);
     Ok(layer.build().layer(retry(time_limiter(inner))?))
 }
@@ -76,22 +82,31 @@ pub(crate) fn rate_limiter<S>(inner: S) -> Result<RateLimiter<S>, BoxError> {
 }
 
 /// A time limit, the retry, the breaker, the bulkhead, a time limit for each attempt.
-pub(crate) fn whole<S: Inner<Request<Body>>>(
+pub(crate) fn whole<S: Sends>(
     inner: S,
-) -> Result<impl Service<Request<Body>, Future: Send> + Clone + Send, BoxError> {
+) -> Result<
+    impl Service<Request<Body>, Response = S::Response, Error: Error + Send + Sync, Future: Send>
+    + Clone
+    + Send,
+    BoxError,
+> {
     stacked(&CircuitBreakerLayer::standard().build()?, inner)
 }
 
-pub(crate) fn whole_open<S: Inner<Request<Body>>>(
-    inner: S,
-) -> Result<impl Service<Request<Body>>, BoxError> {
+pub(crate) fn whole_open<S: Sends>(inner: S) -> Result<impl Service<Request<Body>>, BoxError> {
     stacked(&open()?, inner)
 }
 
-fn stacked<S: Inner<Request<Body>>>(
+fn stacked<S: Sends>(
     breaker: &CircuitBreakerLayer<DefaultClassifier>,
     inner: S,
-) -> Result<impl Service<Request<Body>, Future: Send> + Clone + Send + use<S>, BoxError> {
+) -> Result<
+    impl Service<Request<Body>, Response = S::Response, Error: Error + Send + Sync, Future: Send>
+    + Clone
+    + Send
+    + use<S>,
+    BoxError,
+> {
     let inner = breaker.layer(bulkhead(time_limiter(inner))?);
     // A rejection is not sent again, as with ours.
     let retry = RetryLayer::exponential_backoff()

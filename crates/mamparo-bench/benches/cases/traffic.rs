@@ -51,6 +51,32 @@ where
     type Answering = F;
 }
 
+/// Whatever sends requests: an [`Inner`], or a client.
+pub(crate) trait Sends:
+    Service<Request<Body>, Response: Send, Error = Self::Failed, Future = Self::Sending>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+    type Failed: Error + Send + Sync + 'static;
+    type Sending: Future<Output = Result<Self::Response, Self::Failed>> + Send + 'static;
+}
+
+impl<S, E, F> Sends for S
+where
+    S: Service<Request<Body>, Response: Send, Error = E, Future = F>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    E: Error + Send + Sync + 'static,
+    F: Future<Output = Result<S::Response, E>> + Send + 'static,
+{
+    type Failed = E;
+    type Sending = F;
+}
+
 /// A GET without a header or a body.
 pub(crate) fn small() -> Request<Body> {
     Request::new(Body::default())
