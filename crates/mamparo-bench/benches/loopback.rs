@@ -17,22 +17,21 @@ use hyper::service::service_fn;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
-use mamparo::breaker::{BreakerLayer, BreakerPolicy};
-use mamparo::bulkhead::{BulkheadLayer, BulkheadPolicy};
-use mamparo::client::{HyperClient, HyperTransport};
-use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
-use mamparo::fallback::{self, FallbackLayer, FallbackPolicy};
-use mamparo::load_shed::{LoadShedLayer, LoadShedPolicy};
-use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
-use mamparo::retry::{RetryLayer, RetryPolicy};
+use mamparo::breaker::BreakerPolicy;
+use mamparo::client::hyper;
+use mamparo::fallback::{self, FallbackLayer, FallbackPolicy, Value};
+use mamparo::idempotency_key::KeyPolicy;
+use mamparo::load_shed::LoadShedPolicy;
+use mamparo::rate_limit::RateLimitPolicy;
 use mamparo::stack::Stack;
 use mamparo_core::BoxError;
-use mamparo_telemetry::AttemptLayer;
+use mamparo_core::http::Http;
+use mamparo_telemetry::{AttemptLayer, OperationLayer};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
-use tower::{Service, ServiceBuilder, ServiceExt};
+use tower::layer::util::Identity;
+use tower::{Service, ServiceExt};
 
 use crate::cases::{Case, Group, tower_own, tower_resilience};
 
@@ -58,8 +57,15 @@ pub(crate) fn group() -> Result<Group, BoxError> {
             case("tower-resilience's around it", &uri, || {
                 tower_resilience::whole(client())
             }),
-            case("our stack around it", &uri, || Ok(stack())),
-            case("our every layer around it", &uri, every_layer),
+            case("our stack around it", &uri, || {
+                Ok(hyper(connector(), &Stack::http(NAME)))
+            }),
+            case("every layer of ours around it", &uri, || {
+                Ok(hyper(connector(), &every_layer()?))
+            }),
+            case("every layer, and telemetry", &uri, || {
+                Ok(hyper(connector(), &with_telemetry()?))
+            }),
         ],
     })
 }
@@ -74,33 +80,28 @@ where
         .build(connector())
 }
 
-fn stack() -> HyperClient<HttpConnector, Body> {
-    mamparo::client::hyper(connector(), &Stack::http(NAME))
-}
+type EveryLayer<O = Identity, A = Identity> =
+    Stack<O, A, FallbackLayer<Http, Value<Response<Body>>>>;
 
-/// All that protects a client, in the order of docs/stack-order.md.
-fn every_layer() -> Result<
-    impl Service<Request<Body>, Response = Response<impl HttpBody<Error = BoxError>>, Error = BoxError>
-    + Clone,
-    BoxError,
-> {
-    let nothing = fallback::value(Response::new(Body::default()));
+/// The stack with all that is off by default, but a hedge, which would take the retry's place.
+fn every_layer() -> Result<EveryLayer, BoxError> {
     let shed = LoadShedPolicy::builder().max_in_flight(MOST);
-    let bulkhead = BulkheadPolicy::builder().limit(MOST);
     let breaker = BreakerPolicy::builder().failure_rate(0.5);
     let rate = RateLimitPolicy::per(Duration::from_secs(1), 1_000_000);
-    let layers = ServiceBuilder::new()
-        .layer(DeadlineLayer::http(DeadlinePolicy::default()).dependency(NAME))
-        .layer(FallbackLayer::http(FallbackPolicy::default(), nothing).dependency(NAME))
-        .layer(LoadShedLayer::http(shed.build()?).dependency(NAME))
-        .layer(BulkheadLayer::http(bulkhead.build()?).dependency(NAME))
-        .layer(RetryLayer::http(RetryPolicy::default()).dependency(NAME))
-        .layer(BreakerLayer::http(breaker.build()?).dependency(NAME))
-        .layer(RateLimitLayer::http(rate.build()?).dependency(NAME))
-        .layer(AttemptTimeoutLayer::http(AttemptPolicy::default()).dependency(NAME))
-        .layer(AttemptLayer::http(NAME));
-    let transport = HyperTransport::new(client());
-    Ok(layers.service(transport))
+    let nothing = fallback::value(Response::new(Body::default()));
+    Ok(Stack::http(NAME)
+        .load_shed(shed.build()?)
+        .idempotency_key(KeyPolicy::default())
+        .operation_breaker(BreakerPolicy::default())
+        .breaker(breaker.build()?)
+        .rate_limit(rate.build()?)
+        .fallback(FallbackPolicy::default(), nothing))
+}
+
+/// With telemetry, and nobody who wants it.
+fn with_telemetry() -> Result<EveryLayer<OperationLayer<Http>, AttemptLayer<Http>>, BoxError> {
+    let operation = OperationLayer::http(NAME);
+    Ok(every_layer()?.telemetry(operation, AttemptLayer::http(NAME)))
 }
 
 fn connector() -> HttpConnector {
