@@ -54,6 +54,7 @@ impl<P> Future for Wait<P> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Some(place) = this.ticket.poll(cx) {
+            this.timer.set(None);
             let now = clock::now();
             // A busy machine may poll us long after we were handed the place.
             if this.useful_until.is_none_or(|until| now < until) {
