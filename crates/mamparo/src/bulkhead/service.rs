@@ -104,12 +104,14 @@ impl<S, P: Clone, T> Bulkhead<S, P, T> {
     where
         S: Service<Req> + Clone,
     {
-        self.inner.release();
         let Entry::Queued(number) = entry else {
+            self.inner.release();
             self.shared.note(Duration::ZERO);
             return BulkheadFuture::refused(self.shared.reject(full(self.shared.name())));
         };
+        // Before a clone is made: whoever panics there leaves the line.
         let ticket = Ticket::new(self.shared.hold(), seat, number);
+        self.inner.release();
         let wait = Wait::new(ticket, self.shared.hold());
         BulkheadFuture::queued(self.inner.defer(request), wait)
     }
