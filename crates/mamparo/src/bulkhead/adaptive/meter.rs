@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mamparo_core::clock::Instant;
-use mamparo_core::{Kind, Verdict};
+use mamparo_core::{Class, Kind, Verdict};
 
 use super::AdaptiveLimit;
 use super::baseline::Baseline;
@@ -24,13 +24,13 @@ pub(super) enum Sample {
 impl Sample {
     /// Reads a call's verdict; one that says nothing of the dependency's load is no sample.
     pub(super) fn of(latency: Duration, verdict: Verdict) -> Option<Self> {
-        match verdict.kind() {
-            None if verdict == Verdict::IGNORED || latency.is_zero() => None,
-            None => Some(Self::Succeeded(latency)),
-            Some(
+        match verdict.class() {
+            Class::Success if latency.is_zero() => None,
+            Class::Success => Some(Self::Succeeded(latency)),
+            Class::Failure(
                 Kind::Timeout | Kind::Throttled | Kind::Unavailable | Kind::Connect | Kind::Reset,
             ) => Some(Self::Overloaded),
-            Some(_) => None,
+            Class::Failure(_) | Class::Ignored => None,
         }
     }
 }

@@ -193,6 +193,12 @@ fn only_what_tells_of_the_load_is_a_sample() {
         assert_eq!(failed(kind), None, "{kind:?}");
     }
     assert_eq!(Sample::of(millis(5), Verdict::IGNORED), None);
+    let ignored = Verdict::IGNORED.after(millis(1));
+    assert_eq!(
+        Sample::of(millis(5), ignored),
+        None,
+        "whatever else it says"
+    );
     assert_eq!(Sample::of(Duration::ZERO, Verdict::SUCCESS), None);
     let success = Sample::of(millis(5), Verdict::SUCCESS);
     assert_eq!(success, Some(Sample::Succeeded(millis(5))));
