@@ -119,10 +119,13 @@ impl Places {
         if full(self.occupancy()) {
             return Entry::Full; // a storm of rejections takes no lock
         }
-        let mut line = self.line();
+        let mut guard = self.line();
+        let line = &mut *guard;
         if let (Some(partitions), Some(shares)) = (&self.partitions, &mut line.shares) {
             let limit = self.occupancy().limit();
-            if shares.running.fits(partitions, limit, seat) {
+            let fits = |seat| shares.running.fits(partitions, limit, seat);
+            // Who waits and fits is about to be served, by whoever has left or changed the limit: this comes after it.
+            if fits(seat) && !line.waiting.iter().any(|waiting| fits(waiting.seat)) {
                 shares.running.enter(seat);
                 self.word.0.fetch_add(ONE_IN_FLIGHT, AcqRel);
                 return Entry::Entered;

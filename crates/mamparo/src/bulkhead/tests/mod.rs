@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod answers;
+mod broken;
 mod cast;
 mod line;
 mod partitions;
