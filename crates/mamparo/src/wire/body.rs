@@ -13,8 +13,8 @@ use super::bounds::Bounded;
 
 /// A response body that is cut at a deadline, or when it stalls.
 ///
-/// A cut drops the body, so that the connection is given up, and ends the stream with a [`Rejection`]. A frame that is
-/// there after the deadline is given only if it is the last.
+/// A cut drops the body, so that the connection is given up, and ends the stream with a
+/// [`Rejection`](mamparo_core::Rejection). A frame that is there after the deadline is given only if it is the last.
 #[pin_project]
 pub struct TimedBody<B> {
     #[pin]
