@@ -31,7 +31,8 @@ fn call_from_threads(meter: &Arc<Meter>, gives_back: fn(u64) -> bool) -> u64 {
             thread::spawn(move || {
                 for now in [0, INTERVAL] {
                     match meter.take(gcra(), now, 1) {
-                        Ok(took) if gives_back(number) => meter.undo(took),
+                        // By the latest of all clocks.
+                        Ok(took) if gives_back(number) => meter.undo(gcra(), INTERVAL, took),
                         Ok(_) => drop(taken.fetch_add(1, SeqCst)),
                         Err(_) => {}
                     }

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use mamparo_core::clock;
 use tokio::sync::Mutex;
 
+use super::layer::Since;
 use super::meter::{Meter, Taken};
+use super::state::Gcra;
 
 /// One limit: of all calls, or of one key's. On cache lines of its own, since every call writes to it.
 #[derive(Debug, Default)]
@@ -73,13 +76,17 @@ impl Drop for Place {
 pub(super) struct Unsent {
     bucket: Option<Arc<Bucket>>,
     taken: Taken,
+    gcra: Gcra,
+    since: Since,
 }
 
 impl Unsent {
-    pub(super) const fn new(bucket: Arc<Bucket>, taken: Taken) -> Self {
+    pub(super) const fn new(bucket: Arc<Bucket>, taken: Taken, gcra: Gcra, since: Since) -> Self {
         Self {
             bucket: Some(bucket),
             taken,
+            gcra,
+            since,
         }
     }
 
@@ -92,7 +99,8 @@ impl Unsent {
 impl Drop for Unsent {
     fn drop(&mut self) {
         if let Some(bucket) = self.bucket.take() {
-            bucket.meter.undo(self.taken);
+            let now = self.since.nanos(clock::now());
+            bucket.meter.undo(self.gcra, now, self.taken);
         }
     }
 }

@@ -8,8 +8,9 @@ use mamparo_core::shard::Held;
 use mamparo_core::{CallContext, Event, What};
 
 use super::ReadsLimit;
-use super::bucket::Bucket;
+use super::bucket::{Bucket, Unsent};
 use super::layer::Shared;
+use super::meter::Taken;
 
 /// By how much a wait that the dependency asks for is lengthened at most: a tenth, so that not all come back at once.
 const JITTER: f64 = 0.1;
@@ -30,6 +31,12 @@ impl<C, L> Limit<C, L> {
     #[inline]
     pub(super) fn bucket(&self) -> &Arc<Bucket> {
         self.own.as_ref().unwrap_or(&self.shared.one)
+    }
+
+    /// Holds what a call took until it is sent.
+    pub(super) fn unsent(&self, taken: Taken) -> Box<Unsent> {
+        let (gcra, since) = (self.shared.policy.gcra, self.shared.since);
+        Box::new(Unsent::new(Arc::clone(self.bucket()), taken, gcra, since))
     }
 
     /// How many nanoseconds it takes until so much has passed.
@@ -56,7 +63,9 @@ impl<C, L> Limit<C, L> {
     #[cold]
     fn close(&self, asked: Duration, at_most: Duration) {
         let shared = &*self.shared;
-        let wait = asked.mul_f64(1.0 + JITTER * fastrand::f64()).min(at_most);
+        // A part of it does not overflow, whatever is asked.
+        let longer = asked.mul_f64(JITTER * fastrand::f64());
+        let wait = asked.saturating_add(longer).min(at_most);
         let now = shared.since.nanos(clock::now());
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.bucket().meter.close(shared.policy.gcra, now, nanos);

@@ -10,7 +10,7 @@ use mamparo_core::shard::Spread;
 use mamparo_core::{BoxError, CallContext, Gate};
 use tower_service::Service;
 
-use super::bucket::{Bucket, Unsent};
+use super::bucket::Bucket;
 use super::error::too_costly;
 use super::layer::Shared;
 use super::limit::Limit;
@@ -117,7 +117,7 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
         S: Service<Req> + Clone,
     {
         let limit = self.limit(own);
-        let unsent = taken.map(|taken| Box::new(Unsent::new(Arc::clone(limit.bucket()), taken)));
+        let unsent = taken.map(|taken| limit.unsent(taken));
         RateLimitFuture::attended(self.inner.call(request), unsent, limit)
     }
 

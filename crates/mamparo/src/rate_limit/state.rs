@@ -30,10 +30,13 @@ impl Gcra {
     /// A limit of `count` per `period`, and a burst; none of them is zero.
     pub(super) fn new(count: u32, period: Duration, burst: u32) -> Self {
         let interval = period.as_nanos().div_ceil(u128::from(count.max(1)));
-        let interval = u64::try_from(interval).unwrap_or(u64::MAX).max(1);
+        let interval = u64::try_from(interval).unwrap_or(u64::MAX / 2).max(1);
+        // What would take three centuries is as good as endless, and leaves room so that no instant saturates.
+        let most = u32::try_from(u64::MAX / 2 / interval).unwrap_or(u32::MAX);
+        let burst = burst.min(most.max(1));
         Self {
             interval,
-            tolerance: interval.saturating_mul(u64::from(burst)),
+            tolerance: interval * u64::from(burst),
             burst,
         }
     }
@@ -58,6 +61,11 @@ impl Gcra {
                 wait: earliest - now,
             }
         }
+    }
+
+    /// Returns what a cost that fits takes, in nanoseconds of the rate.
+    pub(super) const fn charge(self, cost: u32) -> u64 {
+        self.interval.saturating_mul(cost as u64)
     }
 
     /// Returns how long it takes until so much more has passed, of which no part is more than a burst.

@@ -96,7 +96,7 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
             return Poll::Ready(Err(bound::reject(rejection, &context, observer)));
         };
         // From here on it pays, unless it ends before the inner service is called.
-        let unsent = Box::new(Unsent::new(Arc::clone(limit.bucket()), taken));
+        let unsent = limit.unsent(taken);
         let waited = now.saturating_duration_since(self.began);
         CallContext::note_rate_limit(shared.dependency, waited);
         Event::report(

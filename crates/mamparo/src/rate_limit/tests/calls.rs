@@ -127,6 +127,27 @@ async fn a_call_that_goes_away_before_it_is_sent_gives_its_cost_back() {
     assert_eq!(peer.requests(), [5]);
 }
 
+/// Rows F1 and law 4: the inner service hangs, and its callers give up in the order in which they came.
+#[tokio::test(start_paused = true)]
+async fn calls_that_go_away_in_order_before_they_are_sent_give_all_of_it_back() {
+    let door = Door::closed();
+    let layer = limit(RateLimitPolicy::per(secs(30), 3));
+    let stuck = layer.layer(door.before(peer()));
+    let calls: Vec<_> = (0..3)
+        .map(|question| tokio::spawn(stuck.clone().oneshot(question)))
+        .collect();
+    tokio::time::sleep(secs(1)).await;
+    for call in calls {
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+    }
+    let mail = layer.layer(peer());
+    for question in 0..3 {
+        assert!(mail.clone().oneshot(question).await.is_ok());
+    }
+    assert!(mail.oneshot(3).await.is_err());
+}
+
 /// A future in the test's hand, polled without being awaited.
 struct InHand<F>(std::pin::Pin<Box<F>>);
 

@@ -103,6 +103,25 @@ async fn one_keys_answer_closes_no_others_limit() {
     assert!(mail.oneshot(Request::new(2)).await.is_ok());
 }
 
+/// A reader of one's own may say anything.
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_end_is_obeyed_for_as_long_as_is_allowed() {
+    #[derive(Clone)]
+    struct Never;
+    impl ReadsLimit<u32> for Never {
+        fn wait(&self, _: &u32) -> Option<Duration> {
+            Some(Duration::MAX)
+        }
+    }
+    for at_most in [secs(60), Duration::MAX] {
+        let policy = per_second(100).obey(at_most).build().unwrap();
+        let mail = RateLimitLayer::with_limits(policy, Never).layer(peer());
+        mail.clone().oneshot(1).await.unwrap();
+        let error = mail.oneshot(1).await.unwrap_err();
+        assert!(retry_after(&error) >= at_most.min(secs(86_400 * 366 * 290)));
+    }
+}
+
 #[test]
 fn a_date_is_read_by_the_clock_that_was_given() {
     let past = answer(429, &[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")]);

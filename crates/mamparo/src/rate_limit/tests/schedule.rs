@@ -7,16 +7,17 @@ use proptest::prelude::*;
 use super::super::meter::{Meter, Taken};
 use super::super::state::{Decision, Gcra};
 
-/// What a test does next: lets time pass, then takes, or gives the last takings back.
+/// What a test does next: lets time pass, then takes, or gives one of the takings back.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     gap: u64,
     cost: u32,
-    gives_back: bool,
+    gives_back: Option<prop::sample::Index>,
 }
 
 fn turns(longest_gap: u64) -> impl Strategy<Value = Vec<Turn>> {
-    let turn = (0..longest_gap, 0_u32..5, prop::bool::weighted(0.2));
+    let gives_back = prop::option::weighted(0.4, any::<prop::sample::Index>());
+    let turn = (0..longest_gap, 0_u32..5, gives_back);
     let turn = turn.prop_map(|(gap, cost, gives_back)| Turn {
         gap,
         cost,
@@ -37,9 +38,10 @@ fn play(gcra: Gcra, turns: &[Turn]) -> Vec<Passed> {
     let (mut now, mut passed) = (0, Vec::<Passed>::new());
     for turn in turns {
         now += turn.gap;
-        if turn.gives_back {
-            if let Some(last) = passed.pop() {
-                meter.undo(last.taken);
+        if let Some(which) = turn.gives_back {
+            if !passed.is_empty() {
+                let which = passed.remove(which.index(passed.len()));
+                meter.undo(gcra, now, which.taken);
             }
         } else if let Ok(taken) = meter.take(gcra, now, turn.cost) {
             passed.push(Passed {
@@ -145,6 +147,70 @@ fn a_taking_that_others_came_after_stays_taken() {
     let meter = Meter::default();
     let first = meter.take(gcra, 0, 1).unwrap();
     assert!(meter.take(gcra, 50, 1).is_ok());
-    meter.undo(first);
+    meter.undo(gcra, 50, first);
     assert!(meter.take(gcra, 50, 1).is_err());
+}
+
+/// Row F1: those who go away in the order in which they came leave nothing taken.
+#[test]
+fn all_that_was_taken_comes_back_whoever_gives_it_back_first() {
+    let gcra = Gcra::new(1, Duration::from_nanos(10), 10);
+    for (now, backwards) in [
+        (0, false),
+        (0, true),
+        (35, false),
+        (35, true),
+        (1_000, false),
+    ] {
+        let meter = Meter::default();
+        let mut taken: Vec<_> = (0..10).map(|_| meter.take(gcra, 0, 1).unwrap()).collect();
+        if backwards {
+            taken.reverse();
+        }
+        for taken in taken {
+            meter.undo(gcra, now, taken);
+        }
+        for _ in 0..10 {
+            assert!(meter.take(gcra, now, 1).is_ok(), "at {now}, {backwards}");
+        }
+        assert!(meter.take(gcra, now, 1).is_err());
+    }
+}
+
+/// What an earlier undoing made of the debt is not given back a second time.
+#[test]
+fn two_that_are_undone_give_back_no_more_than_they_kept_from_others() {
+    let gcra = Gcra::new(1, Duration::from_nanos(10), 2);
+    let meter = Meter::default();
+    let first = meter.take(gcra, 0, 1).unwrap();
+    let second = meter.take(gcra, 0, 1).unwrap();
+    meter.undo(gcra, 0, first);
+    assert!(meter.take(gcra, 11, 1).is_ok());
+    meter.undo(gcra, 12, second);
+    assert!(meter.take(gcra, 12, 1).is_ok());
+    assert!(meter.take(gcra, 12, 1).is_err());
+}
+
+/// Law 4: what was taken before it was closed does not open it again.
+#[test]
+fn a_taking_that_is_undone_opens_no_limit_that_was_closed_since() {
+    let gcra = Gcra::new(1, Duration::from_nanos(10), 5);
+    let meter = Meter::default();
+    let taken = meter.take(gcra, 0, 3).unwrap();
+    meter.close(gcra, 0, 50);
+    meter.undo(gcra, 0, taken);
+    assert!(meter.take(gcra, 49, 1).is_err());
+    assert!(meter.take(gcra, 50, 1).is_ok());
+}
+
+/// However large the burst, it ends: an instant that saturates would let everything pass.
+#[test]
+fn the_largest_burst_is_bounded() {
+    let gcra = Gcra::new(1, Duration::from_secs(366 * 86_400), u32::MAX);
+    let meter = Meter::default();
+    let passed = (0..1_000)
+        .filter(|now| meter.take(gcra, *now, 1).is_ok())
+        .count();
+    assert_eq!(passed, 291);
+    assert_eq!(gcra.decide(0, 0, 292), Decision::Never);
 }
