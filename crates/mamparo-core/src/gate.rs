@@ -18,6 +18,8 @@ use tower_service::Service;
 pub struct Gate<S> {
     service: S,
     ready: bool,
+    /// Whether it was polled and was not ready: it may then stand in a queue, and its turn may come unseen.
+    waits: bool,
 }
 
 impl<S> Gate<S> {
@@ -26,6 +28,7 @@ impl<S> Gate<S> {
         Self {
             service,
             ready: false,
+            waits: false,
         }
     }
 
@@ -39,23 +42,26 @@ impl<S> Gate<S> {
     where
         S: Service<Req>,
     {
-        if !self.ready
-            && let Poll::Ready(result) = self.service.poll_ready(cx)
-        {
-            result?;
-            self.ready = true;
+        if !self.ready {
+            match self.service.poll_ready(cx) {
+                Poll::Ready(result) => {
+                    result?;
+                    self.ready = true;
+                }
+                Poll::Pending => self.waits = true,
+            }
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Gives up what the inner service may keep ready for a call that is refused.
+    /// Gives up what the inner service may keep for a call that is refused: a slot, or a place in its queue.
     #[inline]
     pub fn release(&mut self)
     where
         S: Clone,
     {
-        if mem::take(&mut self.ready) {
-            self.service = self.service.clone();
+        if self.ready || self.waits {
+            *self = self.clone();
         }
     }
 
@@ -119,8 +125,8 @@ impl<S> Gate<S> {
     where
         S: Service<Req> + Clone,
     {
-        let clone = self.service.clone();
-        GateFuture::waiting(mem::replace(&mut self.service, clone), request)
+        let clone = self.clone();
+        GateFuture::waiting(mem::replace(self, clone).service, request)
     }
 }
 

@@ -104,7 +104,11 @@ impl Call {
     fn new<Req, P, A: Assess<Req>>(shared: &Shared<P, A>, request: &Req) -> Self {
         let priority = shared.assess.priority(request);
         // The time is asked for only where a rule needs it.
-        let now = shared.policy.settings.queue_time.map(|_| clock::now());
+        let now = shared
+            .policy
+            .settings
+            .queue_time
+            .map(|_| CallContext::now());
         let arrived = now.map(|now| shared.assess.arrived(request).unwrap_or(now));
         Self {
             priority,
@@ -129,7 +133,7 @@ impl<P, A> Shared<P, A> {
             return Err(ShedBy::NotReady);
         }
         if let Some(rule) = settings.throttle {
-            let now = || self.load.nanos(call.now.unwrap_or_else(clock::now));
+            let now = || self.load.nanos(call.now.unwrap_or_else(CallContext::now));
             let answers = &self.load.answers;
             let rejection = answers.rejection(settings, rule, call.share, now);
             if rejection > 0.0 && fastrand::f64() < rejection {

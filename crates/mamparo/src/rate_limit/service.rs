@@ -60,7 +60,7 @@ where
         let cost = shared.charge.cost(&request);
         let own = shared.own(shared.charge.key(&request).as_ref());
         let bucket = own.as_ref().unwrap_or(&shared.one);
-        let now = clock::now();
+        let now = CallContext::now();
         let (gcra, nanos) = (shared.policy.gcra, shared.since.nanos(now));
         let waits = !shared.policy.max_wait().is_zero() && bucket.is_waited_for();
         let refused = if waits {

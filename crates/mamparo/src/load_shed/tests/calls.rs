@@ -9,6 +9,7 @@ use mamparo_core::{BoxError, Classify, Plain, Verdict};
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Door, Script, Step, Strict, ready};
 use proptest::prelude::*;
+use tower::limit::ConcurrencyLimit;
 use tower::{Layer, Service, ServiceExt};
 
 use super::super::*;
@@ -84,6 +85,24 @@ async fn a_call_that_is_shed_leaves_no_place_of_the_inner_service_taken() {
     assert_shed(next.call(2).await);
     assert_eq!(inner.ready_slots(), 0);
     running.abort();
+}
+
+/// Law 3: nor a place in its queue, which would be given to an instance that nobody uses.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_shed_leaves_no_place_in_the_inner_services_queue_taken() {
+    let queue = ConcurrencyLimit::new(Script::new([]).otherwise(|| Step::answer(1)), 1);
+    let layer = shed(policy().refuse_when_not_ready());
+    let (mut used, mut idle) = (layer.layer(queue.clone()), layer.layer(queue.clone()));
+    ready(&mut used).await.unwrap();
+    let running = used.call(1);
+    ready(&mut idle).await.unwrap(); // pending inside, behind the call that runs
+    assert!(idle.call(2).await.is_err());
+    assert!(running.await.is_ok());
+    let next = tokio::time::timeout(Duration::from_secs(1), queue.oneshot(3)).await;
+    assert!(
+        next.is_ok(),
+        "the place went to an instance that is not used"
+    );
 }
 
 /// Row T10: as tower's own layer does, by a setting.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mamparo_core::{BoxError, Event, Observer, Plain, What};
 use mamparo_testkit::service::{Door, NeverReady, Script, Step, Strict, ready};
+use tower::limit::ConcurrencyLimit;
 use tower::{Layer, Service, ServiceExt};
 
 use super::super::*;
@@ -108,6 +109,24 @@ async fn a_refused_call_leaves_no_place_of_the_inner_service_taken() {
     ready(&mut mail).await.unwrap();
     assert!(mail.call(2).await.is_err());
     assert_eq!(inner.ready_slots(), 0);
+}
+
+/// Law 3: nor a place in its queue, which would be given to an instance that nobody uses.
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_leaves_no_place_in_the_inner_services_queue_taken() {
+    let queue = ConcurrencyLimit::new(peer(), 1);
+    let layer = limit(per_second(1));
+    let (mut used, mut idle) = (layer.layer(queue.clone()), layer.layer(queue.clone()));
+    ready(&mut used).await.unwrap();
+    let running = used.call(1);
+    ready(&mut idle).await.unwrap(); // pending inside, behind the call that runs
+    assert!(idle.call(2).await.is_err());
+    assert!(running.await.is_ok());
+    let next = tokio::time::timeout(secs(1), queue.oneshot(3)).await;
+    assert!(
+        next.is_ok(),
+        "the place went to an instance that is not used"
+    );
 }
 
 /// Law 4: it was let pass, and then nothing was sent.
