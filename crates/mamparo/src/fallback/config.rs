@@ -62,6 +62,8 @@ impl FallbackBuilder {
     }
 
     /// Sets whether our own rejections are fallen back from, such as an open breaker's; true by default.
+    ///
+    /// Never from those for which the request is at fault: it costs more than a rate limit's burst, or its deadline can't be read.
     #[must_use]
     pub const fn rejections(mut self, fall_back: bool) -> Self {
         self.rejections = fall_back;

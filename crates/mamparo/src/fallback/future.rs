@@ -130,7 +130,7 @@ where
 {
     let rejection = own.as_ref().err().and_then(|error| Rejection::of(&**error));
     let reason = rejection.map(Rejection::reason);
-    if !falls_back(&shared.policy, verdict, reason.is_some()) {
+    if !falls_back(&shared.policy, verdict, reason) {
         return Err(own);
     }
     let failed = Failed::new(verdict, reason);

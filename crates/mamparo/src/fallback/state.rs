@@ -1,16 +1,25 @@
 //! The decision: does this failure get another answer?
 
-use mamparo_core::{Class, Verdict};
+use mamparo_core::{Class, Reason, Verdict};
 
 use super::config::{FallbackPolicy, bits};
 
-/// Tells whether an operation that ended so is fallen back from; `rejected` tells whether we refused or cut it.
-pub(super) fn falls_back(policy: &FallbackPolicy, verdict: Verdict, rejected: bool) -> bool {
+/// Tells whether an operation that ended so is fallen back from; `rejected` tells why we refused or cut it, if we did.
+pub(super) fn falls_back(
+    policy: &FallbackPolicy,
+    verdict: Verdict,
+    rejected: Option<Reason>,
+) -> bool {
     match verdict.class() {
         Class::Success => false,
-        Class::Ignored => rejected && policy.settings.rejections,
+        Class::Ignored => policy.settings.rejections && rejected.is_some_and(may_pass),
         Class::Failure(kind) => policy.settings.kinds & bits([kind]) != 0,
     }
+}
+
+/// Tells whether what was refused for that reason may be let through another time: else the request itself is at fault.
+const fn may_pass(reason: Reason) -> bool {
+    !matches!(reason, Reason::AboveBurst | Reason::MalformedDeadline)
 }
 
 #[cfg(test)]
@@ -23,7 +32,7 @@ mod tests {
     #[test]
     fn by_default_what_may_pass_is_fallen_back_from_and_what_is_permanent_is_not() {
         let policy = FallbackPolicy::default();
-        let falls = |kind| falls_back(&policy, Verdict::failure(kind, Resend::Never), false);
+        let falls = |kind| falls_back(&policy, Verdict::failure(kind, Resend::Never), None);
         for kind in [Kind::Connect, Kind::Timeout, Kind::Unavailable] {
             assert!(falls(kind), "{kind:?}");
         }
@@ -37,9 +46,19 @@ mod tests {
         for kind in others {
             assert!(!falls(kind), "{kind:?}");
         }
-        assert!(!falls_back(&policy, Verdict::SUCCESS, false));
-        assert!(falls_back(&policy, Verdict::IGNORED, true));
-        assert!(!falls_back(&policy, Verdict::IGNORED, false));
+        assert!(!falls_back(&policy, Verdict::SUCCESS, None));
+        let open = Some(Reason::BreakerOpen);
+        assert!(falls_back(&policy, Verdict::IGNORED, open));
+        assert!(!falls_back(&policy, Verdict::IGNORED, None));
+    }
+
+    /// Row H1: a request that never passes is at fault itself.
+    #[test]
+    fn what_is_refused_for_good_is_not_fallen_back_from() {
+        let policy = FallbackPolicy::default();
+        for reason in [Reason::AboveBurst, Reason::MalformedDeadline] {
+            assert!(!falls_back(&policy, Verdict::IGNORED, Some(reason)));
+        }
     }
 
     #[test]
@@ -48,8 +67,9 @@ mod tests {
             .on([Kind::Server])
             .rejections(false);
         let policy = policy.build().unwrap();
-        let falls = |kind| falls_back(&policy, Verdict::failure(kind, Resend::Never), false);
+        let falls = |kind| falls_back(&policy, Verdict::failure(kind, Resend::Never), None);
         assert!(falls(Kind::Server) && !falls(Kind::Unavailable));
-        assert!(!falls_back(&policy, Verdict::IGNORED, true));
+        let open = Some(Reason::BreakerOpen);
+        assert!(!falls_back(&policy, Verdict::IGNORED, open));
     }
 }
