@@ -110,7 +110,8 @@ fn trailers_only(status: u8, message: &'static str) -> Response<String> {
 
 /// Rounded up: whoever is told to wait must not come early.
 fn whole_seconds(wait: Duration) -> u64 {
-    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+    let begun = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(begun)
 }
 
 /// Marks a response that the handler hands on from an operation whose attempts are spent.

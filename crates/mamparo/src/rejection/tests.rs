@@ -278,6 +278,10 @@ async fn the_wait_that_a_rejection_knows_is_told_rounded_up() {
     }
     let answer = answered(rejection(Reason::DeadlineExceeded), request()).await;
     assert_eq!(header(&answer, "retry-after"), None);
+    let endless = Rejection::refused(Reason::Overloaded, Dependency::UNNAMED);
+    let answer = answered(endless.with_retry_after(Duration::MAX), request()).await;
+    let told = u64::MAX.to_string();
+    assert_eq!(header(&answer, "retry-after"), Some(&*told));
 }
 
 #[tokio::test]

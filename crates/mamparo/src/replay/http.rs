@@ -6,7 +6,7 @@ use ::http::request::Parts;
 use ::http::{HeaderName, HeaderValue, Request};
 use http_body::Body;
 use mamparo_core::http::Http;
-use mamparo_core::{BoxError, NotResent};
+use mamparo_core::{BoxError, CallContext, NotResent};
 
 use super::recording::Recording;
 use super::{Replay, ReplayBody, Safety};
@@ -60,8 +60,13 @@ where
 
     fn split(&self, request: Request<B>, keep: Option<usize>) -> (Self::Wire, Option<HttpHeld<B>>) {
         let (mut head, body) = request.into_parts();
-        // A proxy hands on what it was sent: its caller's number is not that of its own request.
-        head.headers.remove(ATTEMPT_HEADER);
+        // A proxy hands on what it was sent: its caller's number is not that of its own request. That of a resend which an
+        // owner around this one makes is.
+        if let Some(number) = head.headers.remove(ATTEMPT_HEADER)
+            && CallContext::current().attempt() > 1
+        {
+            head.headers.insert(ATTEMPT_HEADER, number);
+        }
         let fits = |bound: usize| body.size_hint().lower() <= bound as u64;
         let Some(bound) = keep.filter(|bound| fits(*bound)) else {
             return (Request::from_parts(head, ReplayBody::once(body)), None);

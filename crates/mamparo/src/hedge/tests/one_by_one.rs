@@ -13,6 +13,8 @@ use tower::{Layer, Service, ServiceExt};
 
 use super::cast::*;
 use crate::hedge::{Ending, HedgeLayer, RetryError};
+use crate::replay::{ATTEMPT_HEADER, ReplayBody};
+use crate::retry::{RetryLayer, RetryPolicy};
 
 fn refused<Res>() -> Step<Res> {
     let refused = TransportError::new(Kind::Connect, Resend::Always, "connection refused");
@@ -144,4 +146,22 @@ async fn a_failed_answer_is_dropped_with_the_losers() {
     let mut call = pin!(service.ready().await.unwrap().call(get()));
     let answer = call.as_mut().await.unwrap();
     assert!(answer.status().is_success() && watch.is_dropped());
+}
+
+/// RC-08: whoever owns the resends numbers them, and one further in that leaves them to it takes no number away.
+#[tokio::test(start_paused = true)]
+async fn a_hedge_that_owns_no_resends_leaves_the_number_of_one_as_it_is() {
+    let peer = Script::noting(
+        |request: &Request<ReplayBody<ReplayBody<ScriptedBody>>>| {
+            request.headers().get(ATTEMPT_HEADER).cloned()
+        },
+        [after(0, 503), after(0, 200)],
+    );
+    let retry = RetryLayer::http(RetryPolicy::default());
+    let mut get = get();
+    let callers_own = "7".parse().unwrap();
+    get.headers_mut().insert(ATTEMPT_HEADER, callers_own);
+    let stack = (retry, hedge()).layer(peer.clone());
+    stack.oneshot(get).await.unwrap();
+    assert_eq!(peer.requests(), [None, Some("2".parse().unwrap())]);
 }
