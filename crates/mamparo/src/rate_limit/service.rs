@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mamparo_core::clock::{self, Instant};
+use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
 use mamparo_core::shard::Spread;
 use mamparo_core::{BoxError, CallContext, Gate};

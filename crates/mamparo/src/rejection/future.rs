@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::Response;
+use mamparo_core::shard::Held;
 use mamparo_core::{BoxError, CallContext, Event, What};
 use pin_project::pin_project;
 
@@ -23,7 +23,7 @@ pub struct RejectionFuture<F> {
     #[pin]
     state: State<F>,
     form: Form,
-    shared: Arc<Shared>,
+    shared: Held<Shared>,
 }
 
 #[pin_project(project = Now)]
@@ -36,7 +36,7 @@ enum State<F> {
 
 impl<F> RejectionFuture<F> {
     #[inline]
-    pub(super) const fn calling(future: F, form: Form, shared: Arc<Shared>) -> Self {
+    pub(super) const fn calling(future: F, form: Form, shared: Held<Shared>) -> Self {
         Self {
             state: State::Calling(future),
             form,
@@ -45,7 +45,7 @@ impl<F> RejectionFuture<F> {
     }
 
     #[cold]
-    pub(super) const fn failed(error: BoxError, form: Form, shared: Arc<Shared>) -> Self {
+    pub(super) const fn failed(error: BoxError, form: Form, shared: Held<Shared>) -> Self {
         Self {
             state: State::Failed(Some(error)),
             form,

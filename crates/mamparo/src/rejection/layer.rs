@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use mamparo_core::Observer;
+use mamparo_core::shard::Spread;
 use tower_layer::Layer;
 
 use super::{RejectionPolicy, RejectionService};
 
 /// Turns every error into a response; see the [module](super).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RejectionLayer {
-    shared: Arc<Shared>,
+    shared: Spread<Shared>,
 }
 
 /// What all services of a layer share.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) policy: RejectionPolicy,
     pub(super) observer: Option<Arc<dyn Observer>>,
@@ -25,7 +26,7 @@ impl RejectionLayer {
     #[must_use]
     pub fn new(policy: RejectionPolicy) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Spread::new(Shared {
                 policy,
                 observer: None,
             }),
@@ -35,8 +36,15 @@ impl RejectionLayer {
     /// Reports the errors that are answered to an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        Arc::make_mut(&mut self.shared).observer = Some(observer);
+        self.shared
+            .change(|shared| shared.observer = Some(observer));
         self
+    }
+}
+
+impl Default for RejectionLayer {
+    fn default() -> Self {
+        Self::new(RejectionPolicy::default())
     }
 }
 
@@ -44,6 +52,6 @@ impl<S> Layer<S> for RejectionLayer {
     type Service = RejectionService<S>;
 
     fn layer(&self, inner: S) -> RejectionService<S> {
-        RejectionService::new(inner, Arc::clone(&self.shared))
+        RejectionService::new(inner, self.shared.clone())
     }
 }

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::{Request, Response};
 use mamparo_core::BoxError;
+use mamparo_core::shard::Spread;
 use tower_service::Service;
 
 use super::answer::Form;
@@ -18,11 +18,11 @@ pub struct RejectionService<S> {
     inner: S,
     /// Why the inner service is not ready for good; answered when the request comes.
     failed: Option<BoxError>,
-    shared: Arc<Shared>,
+    shared: Spread<Shared>,
 }
 
 impl<S> RejectionService<S> {
-    pub(super) const fn new(inner: S, shared: Arc<Shared>) -> Self {
+    pub(super) const fn new(inner: S, shared: Spread<Shared>) -> Self {
         Self {
             inner,
             failed: None,
@@ -52,7 +52,7 @@ where
     #[inline]
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let form = Form::of(&request);
-        let shared = Arc::clone(&self.shared);
+        let shared = self.shared.hold();
         match self.failed.take() {
             None => RejectionFuture::calling(self.inner.call(request), form, shared),
             Some(error) => RejectionFuture::failed(error, form, shared),
@@ -62,7 +62,7 @@ where
 
 impl<S: Clone> Clone for RejectionService<S> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), Arc::clone(&self.shared))
+        Self::new(self.inner.clone(), self.shared.clone())
     }
 }
 
