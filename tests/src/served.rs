@@ -15,6 +15,7 @@ use http_body_util::BodyExt;
 use mamparo::breaker::{BreakerLayer, BreakerPolicy};
 use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::retry::{RetryLayer, RetryPolicy};
+use mamparo::stack::Stack;
 use mamparo_core::http::Http;
 use mamparo_core::{Backoff, Budget};
 use mamparo_testkit::body::{Frames, ScriptedBody};
@@ -128,6 +129,31 @@ async fn one_layer_on_several_routes_has_one_limit_and_one_breaker() {
     let reached_broken = reached(|a, b| {
         let routes = Router::new().route("/a", a.layer(breaker.clone()));
         routes.route("/b", b.layer(breaker))
+    });
+    assert_eq!(reached_broken.await, 2);
+}
+
+/// Row P-C10: the layers of a stack share their state as each of them does alone.
+#[tokio::test]
+async fn one_stack_on_several_routes_has_one_limit_and_one_breaker() {
+    let refused = || ServiceBuilder::new().layer(HandleErrorLayer::new(failed));
+    let hour = Duration::from_secs(3_600);
+    let once = RetryPolicy::builder().max_attempts(1).build().unwrap();
+    let stack = || Stack::http("handlers").retry(once.clone());
+    let rate = RateLimitPolicy::per(hour, 3).build().unwrap();
+    let limited = refused().layer(stack().rate_limit(rate));
+    let reached_limited = reached(|a, b| {
+        let routes = Router::new().route("/a", a.layer(limited.clone()));
+        routes.route("/b", b.layer(limited))
+    });
+    assert_eq!(reached_limited.await, 3);
+
+    let policy = BreakerPolicy::builder().consecutive_failures(2);
+    let policy = policy.open_wait(hour, hour).build().unwrap();
+    let broken = refused().layer(stack().breaker(policy));
+    let reached_broken = reached(|a, b| {
+        let routes = Router::new().route("/a", a.layer(broken.clone()));
+        routes.route("/b", b.layer(broken))
     });
     assert_eq!(reached_broken.await, 2);
 }

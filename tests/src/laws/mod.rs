@@ -17,6 +17,7 @@ use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::rejection::RejectionLayer;
 use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
+use mamparo::stack::Stack;
 use mamparo_core::Plain;
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
 use mamparo_testkit::body::ScriptedBody;
@@ -213,6 +214,57 @@ async fn a_fallback_keeps_the_laws() {
     let none = || fallback::from_fn(|_| Err::<Response<ScriptedBody>, _>("none"));
     let http = || FallbackLayer::http(policy(), none());
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+/// All layers in their order, as they are by default.
+#[tokio::test(start_paused = true)]
+async fn a_stack_keeps_the_laws() {
+    let stack = || Stack::http("peer").deadline(deadline()).attempt(attempt());
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| stack().layer(inner))
+        .await;
+    Laws::http()
+        .assert_gate(|inner: Inner<_, _>| stack().layer(inner))
+        .await;
+}
+
+/// With each layer that is off by default turned on.
+#[tokio::test(start_paused = true)]
+async fn a_stack_with_all_its_layers_keeps_the_laws() {
+    let none = || fallback::from_fn(|_| Err::<Response<ScriptedBody>, _>("none"));
+    let stack = || {
+        Stack::http("peer")
+            .deadline(deadline())
+            .load_shed(shed())
+            .idempotency_key(KeyPolicy::default())
+            .operation_breaker(BreakerPolicy::default())
+            .hedge(hedge())
+            .rate_limit(rate())
+            .attempt(attempt())
+            .fallback(FallbackPolicy::default(), none())
+            .telemetry(OperationLayer::http("peer"), AttemptLayer::http("peer"))
+    };
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| stack().layer(inner))
+        .await;
+}
+
+/// With each layer off that can be: what is off must not get in the way.
+#[tokio::test(start_paused = true)]
+async fn a_stack_without_its_layers_keeps_the_laws() {
+    let once = RetryPolicy::builder().max_attempts(1).build().unwrap();
+    let endless = AttemptPolicy::builder().no_timeout().no_body_idle();
+    let stack = || {
+        Stack::http("peer")
+            .deadline(DeadlinePolicy::none())
+            .bulkhead(BulkheadPolicy::off())
+            .retry(once.clone())
+            .breaker(BreakerPolicy::off())
+            .attempt(endless.build().unwrap())
+    };
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| stack().layer(inner))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,23 +9,22 @@ use axum::body::HttpBody;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
-use mamparo::breaker::{BreakerLayer, BreakerPolicy};
-use mamparo::bulkhead::{BulkheadLayer, BulkheadPolicy};
-use mamparo::client::HyperTransport;
+use mamparo::attempt_timeout::AttemptPolicy;
+use mamparo::breaker::BreakerPolicy;
+use mamparo::bulkhead::BulkheadPolicy;
 use mamparo::connect_timeout::ConnectTimeoutLayer;
-use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
-use mamparo::retry::{RetryLayer, RetryPolicy};
+use mamparo::deadline::DeadlinePolicy;
+use mamparo::retry::RetryPolicy;
+use mamparo::stack::Stack;
 use mamparo_core::clock::{self, Instant};
 use mamparo_core::{Backoff, BoxError, Budget};
 use mamparo_testkit::proxy::FaultProxy;
 use mamparo_testkit::server::{Replies, Server};
 use tokio::task::{JoinError, JoinSet};
-use tower::util::BoxCloneSyncService;
-use tower::{Layer, ServiceBuilder, ServiceExt};
+use tower::ServiceExt;
+use tower::layer::util::Identity;
+use tower::util::{BoxCloneSyncService, MapRequestLayer};
 
 /// Nobody waits longer than this for an operation.
 pub(super) const DEADLINE: Duration = Duration::from_millis(1_500);
@@ -219,7 +218,7 @@ impl Report {
     }
 }
 
-/// The layers in their order, around a pooled client.
+/// The recommended stack, around a pooled client.
 fn client(sends: Arc<AtomicUsize>) -> Call {
     let backoff = Backoff::builder()
         .base(Duration::from_millis(20))
@@ -236,24 +235,20 @@ fn client(sends: Arc<AtomicUsize>) -> Call {
         .max_wait(DEADLINE / 2);
     let open = Duration::from_millis(300);
     let breaker = BreakerPolicy::builder().open_wait(open, 2 * open);
-    let connector = ConnectTimeoutLayer::new(ATTEMPT).unwrap();
-    let pool = Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .build(connector.layer(HttpConnector::new()));
     let count = move |request| {
         sends.fetch_add(1, SeqCst);
         request
     };
-    let service = ServiceBuilder::new()
-        .layer(DeadlineLayer::http(DeadlinePolicy::within(DEADLINE).unwrap()).dependency("peer"))
-        .layer(BulkheadLayer::http(bulkhead.build().unwrap()))
-        .layer(RetryLayer::http(retry.build().unwrap()))
-        .layer(BreakerLayer::http(breaker.build().unwrap()))
-        .layer(AttemptTimeoutLayer::http(attempt.build().unwrap()))
-        .map_request(count)
-        .service(HyperTransport::new(pool));
-    BoxCloneSyncService::new(service.and_then(read))
+    let stack = Stack::http("peer")
+        .deadline(DeadlinePolicy::within(DEADLINE).unwrap())
+        .bulkhead(bulkhead.build().unwrap())
+        .retry(retry.build().unwrap())
+        .breaker(breaker.build().unwrap())
+        .attempt(attempt.build().unwrap())
+        .connect_timeout(ConnectTimeoutLayer::new(ATTEMPT).unwrap())
+        .telemetry(Identity::new(), MapRequestLayer::new(count));
+    let client = mamparo::client::hyper(HttpConnector::new(), &stack);
+    BoxCloneSyncService::new(client.and_then(read))
 }
 
 async fn read<B>(answer: Response<B>) -> Result<Bytes, BoxError>

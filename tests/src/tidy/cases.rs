@@ -132,7 +132,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-B12", Test("exhaustion_returns_the_last_real_response_marked", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("P-B13", Why("gRPC: not built yet")),
     ("P-B15", Test("every_attempt_is_ready_first_and_no_slot_is_held_through_a_wait", "crates/mamparo/src/retry/tests/attempts.rs")),
-    ("P-B16", Test("attempts_that_hang_are_cut_one_by_one_and_the_operation_at_its_deadline", "crates/mamparo/src/stack/tests.rs")),
+    ("P-B16", Test("attempts_that_hang_are_cut_and_the_operation_at_its_deadline", "crates/mamparo/src/stack/tests/operations.rs")),
     ("P-B18", Test("a_local_rejection_is_not_sent_again", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("P-C2", Test("of_many_threads_exactly_one_gets_the_last_token", "crates/mamparo-core/src/budget/tests.rs")),
     ("P-C3", Test("of_fifty_callers_as_the_wait_elapses_exactly_three_reach_the_peer", "crates/mamparo/src/breaker/tests/probing.rs")),

@@ -6,12 +6,12 @@ use tower_layer::{Identity, Layer};
 use super::resends::Resends;
 use super::{FallbackSlot, Stack};
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
-use crate::breaker::{Breaker, BreakerLayer, One};
-use crate::bulkhead::{Bulkhead, BulkheadLayer};
+use crate::breaker::{Breaker, One};
+use crate::bulkhead::Bulkhead;
 use crate::deadline::{DeadlineLayer, DeadlineService};
 use crate::idempotency_key::{IdempotencyKey, IdempotencyKeyLayer};
-use crate::load_shed::{AllEqual, LoadShed, LoadShedLayer};
-use crate::rate_limit::{HttpLimits, OneLimit, RateLimit, RateLimitLayer};
+use crate::load_shed::{AllEqual, LoadShed};
+use crate::rate_limit::{HttpLimits, OneLimit, RateLimit};
 use crate::wire::HttpWire;
 
 /// What stands between the two layers of telemetry, around `S`; `F` is the fallback, or [`Identity`] for none.
@@ -42,19 +42,19 @@ where
         // One limit per physical send, and the header written anew with what remains.
         let service = self.attempt_timeout().layer(service);
         // Each attempt is charged, and waits for its turn outside of what it may take.
-        let service = self.rate_limited().layer(service);
+        let service = self.rate_limit.layer(service);
         // Sees every attempt, so that it opens on the damage done; whoever resends does not resend what it refuses.
-        let service = self.broken(&self.breaker).layer(service);
+        let service = self.breaker.layer(service);
         // The one owner of resends: all that is inside happens once per attempt.
         let service = self.resent(service);
         // Opt-in: sees what comes of an operation in the end.
-        let service = self.broken(&self.operation_breaker).layer(service);
+        let service = self.operation_breaker.layer(service);
         // Refuses before any work is spent; its place is kept over all attempts, until the body ends.
-        let service = self.bounded().layer(service);
+        let service = self.bulkhead.layer(service);
         // One key per operation, before anything can resend.
         let service = self.keyed().layer(service);
         // Opt-in: what is shed has cost nothing yet.
-        let service = self.shed().layer(service);
+        let service = self.load_shed.layer(service);
         // Opt-in: sees what finally comes of an operation, and answers in time or not at all.
         let service = self.fallen_back().layer(service);
         // Its clock starts before any wait.
@@ -71,15 +71,6 @@ impl<O, A, F> Stack<O, A, F> {
             .observed(self.observer.clone())
     }
 
-    fn rate_limited(&self) -> RateLimitLayer<OneLimit, HttpLimits> {
-        self.rate_limit.clone().observed(self.observer.clone())
-    }
-
-    fn broken(&self, breaker: &BreakerLayer<Http>) -> BreakerLayer<Http> {
-        let layer = breaker.clone().judged_by(self.http.clone());
-        layer.observed(self.observer.clone())
-    }
-
     fn resent<S: Clone>(&self, service: S) -> Resends<S, Http> {
         let http = match self.key.header() {
             Some(name) => self.http.clone().with_key_header(name.clone()),
@@ -89,20 +80,10 @@ impl<O, A, F> Stack<O, A, F> {
             .around(service, http, self.dependency, self.observer.clone())
     }
 
-    fn bounded(&self) -> BulkheadLayer<Http> {
-        let layer = self.bulkhead.clone().judged_by(self.http.clone());
-        layer.observed(self.observer.clone())
-    }
-
     fn keyed(&self) -> IdempotencyKeyLayer {
         IdempotencyKeyLayer::new(self.key.clone())
             .dependency(self.dependency)
             .observed(self.observer.clone())
-    }
-
-    fn shed(&self) -> LoadShedLayer<Http> {
-        let layer = self.load_shed.clone().judged_by(self.http.clone());
-        layer.observed(self.observer.clone())
     }
 
     fn fallen_back(&self) -> F

@@ -91,7 +91,7 @@ impl<O, A, F> Stack<O, A, F> {
     #[must_use]
     pub fn load_shed(mut self, policy: LoadShedPolicy) -> Self {
         self.load_shed = LoadShedLayer::http(policy).dependency(self.dependency);
-        self
+        self.fitted()
     }
 
     /// Gives unsafe requests an idempotency key; off by default, since the dependency must honour it.
@@ -105,7 +105,7 @@ impl<O, A, F> Stack<O, A, F> {
     #[must_use]
     pub fn bulkhead(mut self, policy: BulkheadPolicy) -> Self {
         self.bulkhead = BulkheadLayer::http(policy).dependency(self.dependency);
-        self
+        self.fitted()
     }
 
     /// Adds a breaker around whatever resends: it observes operations, each by what comes of it in the end; off by default.
@@ -114,7 +114,7 @@ impl<O, A, F> Stack<O, A, F> {
     #[must_use]
     pub fn operation_breaker(mut self, policy: BreakerPolicy) -> Self {
         self.operation_breaker = BreakerLayer::http(policy).dependency(self.dependency);
-        self
+        self.fitted()
     }
 
     /// Sets when and how often a failed request is sent again; 3 attempts by default.
@@ -140,14 +140,14 @@ impl<O, A, F> Stack<O, A, F> {
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.breaker = BreakerLayer::http(policy).dependency(self.dependency);
-        self
+        self.fitted()
     }
 
     /// Lets attempts pass at a rate; off by default, since only the dependency's owner knows it.
     #[must_use]
     pub fn rate_limit(mut self, policy: RateLimitPolicy) -> Self {
         self.rate_limit = RateLimitLayer::http(policy).dependency(self.dependency);
-        self
+        self.fitted()
     }
 
     /// Sets how long one attempt may take, and its body may stall; 2 s and 10 s by default.
@@ -168,7 +168,7 @@ impl<O, A, F> Stack<O, A, F> {
     #[must_use]
     pub fn classifier(mut self, http: Http) -> Self {
         self.http = http;
-        self
+        self.fitted()
     }
 
     /// Sets the headers that carry the deadline.
@@ -182,6 +182,21 @@ impl<O, A, F> Stack<O, A, F> {
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
+        self.fitted()
+    }
+
+    /// Lets all layers that are kept here judge and report as the stack does.
+    fn fitted(mut self) -> Self {
+        let (http, observer) = (&self.http, &self.observer);
+        let breaker =
+            |layer: BreakerLayer<Http>| layer.judged_by(http.clone()).observed(observer.clone());
+        self.operation_breaker = breaker(self.operation_breaker);
+        self.breaker = breaker(self.breaker);
+        let load_shed = self.load_shed.judged_by(http.clone());
+        self.load_shed = load_shed.observed(observer.clone());
+        let bulkhead = self.bulkhead.judged_by(http.clone());
+        self.bulkhead = bulkhead.observed(observer.clone());
+        self.rate_limit = self.rate_limit.observed(observer.clone());
         self
     }
 

@@ -1,44 +1,19 @@
-//! The whole stack over a scripted transport: that its layers stand in the order that is promised.
+//! An operation through the stack's usual layers.
 
 use std::time::Duration;
 
-use http::{HeaderMap, Request, Response};
+use http::Request;
 use mamparo_core::{CallContext, Rejection, clock};
 use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::service::{Script, Step, Strict};
 use tower::{Layer, ServiceExt};
 
-use super::Stack;
+use super::cast::{Answered, Wire, answer, peer, post};
 use crate::attempt_timeout::AttemptPolicy;
 use crate::deadline::DeadlinePolicy;
 use crate::idempotency_key::KeyPolicy;
-use crate::replay::ReplayBody;
 use crate::retry::{Ending, RetryError};
-
-type Wire = Request<ReplayBody<ScriptedBody>>;
-type Peer = Script<Wire, Response<ScriptedBody>, (HeaderMap, CallContext)>;
-
-fn peer(steps: impl IntoIterator<Item = Step<Response<ScriptedBody>>>) -> Peer {
-    Script::noting(
-        |request: &Wire| (request.headers().clone(), CallContext::current()),
-        steps,
-    )
-}
-
-fn answer(status: u16) -> Step<Response<ScriptedBody>> {
-    Step::answer(
-        Response::builder()
-            .status(status)
-            .body(ScriptedBody::empty())
-            .unwrap(),
-    )
-}
-
-fn post() -> Request<ScriptedBody> {
-    Request::post("http://psp/charges")
-        .body(ScriptedBody::new("1 EUR"))
-        .unwrap()
-}
+use crate::stack::Stack;
 
 #[tokio::test(start_paused = true)]
 async fn one_key_serves_all_attempts_and_each_is_told_what_remains() {
@@ -80,8 +55,8 @@ async fn all_layers_share_one_operation_whose_context_the_transport_sees() {
 
 /// Rows D9 and P-B16: the attempt's timeout is worth another attempt, the deadline is not.
 #[tokio::test(start_paused = true)]
-async fn attempts_that_hang_are_cut_one_by_one_and_the_operation_at_its_deadline() {
-    let peer = Script::noting(|_: &Wire| (), []).otherwise(Step::<Response<ScriptedBody>>::hang);
+async fn attempts_that_hang_are_cut_and_the_operation_at_its_deadline() {
+    let peer = Script::noting(|_: &Wire| (), []).otherwise(Step::<Answered>::hang);
     let attempt = AttemptPolicy::builder().timeout(Duration::from_millis(600));
     let stack = Stack::http("catalog")
         .deadline(DeadlinePolicy::within(Duration::from_secs(1)).unwrap())

@@ -1,0 +1,7 @@
+//! The whole stack over a scripted transport.
+
+mod cast;
+mod operations;
+mod order;
+mod switches;
+mod trouble;
