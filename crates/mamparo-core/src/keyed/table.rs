@@ -161,6 +161,7 @@ impl<V> fmt::Debug for Keyed<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
@@ -265,5 +266,35 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         table.get_or_make("a", |displaced| displaced.map_or(1, |_| unreachable!()));
         assert_eq!(table.get_or_make("b", |displaced| *displaced.unwrap()), 1);
+    }
+
+    proptest! {
+        /// Against a list of all keys in the order of their last use.
+        #[test]
+        fn a_table_keeps_what_a_list_says(
+            uses in prop::collection::vec((0..30_u8, any::<bool>()), 0..300),
+            most in 1..20_usize,
+        ) {
+            let table: Keyed<(u8, bool)> = Keyed::new(most);
+            let mut list: Vec<(u8, bool)> = Vec::new();
+            for (key, spared) in uses {
+                let mut gone = None;
+                let value = table.get_or_make_sparing(&key, |(_, spared)| *spared, |oldest| {
+                    gone = oldest.copied();
+                    (key, spared)
+                });
+                if let Some(at) = list.iter().position(|(known, _)| *known == key) {
+                    let known = list.remove(at);
+                    prop_assert_eq!((value, gone), (known, None));
+                } else {
+                    let first = list.iter().take(8).position(|(_, spared)| !spared).unwrap_or(0);
+                    let expected = (list.len() == most).then(|| list.remove(first));
+                    prop_assert_eq!((value, gone), ((key, spared), expected));
+                }
+                list.push(value);
+                prop_assert_eq!(table.len(), list.len());
+                prop_assert!(list.iter().all(|value| table.get(&value.0) == Some(*value)));
+            }
+        }
     }
 }
