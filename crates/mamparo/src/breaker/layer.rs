@@ -76,6 +76,8 @@ impl<P: Clone, F: Clone> BreakerLayer<P, By<F>> {
 
 impl BreakerLayer<Http, ByAuthority> {
     /// Judges HTTP requests, with a breaker for each host and port; see [`BreakerLayer::keyed`].
+    ///
+    /// As requests spell them: a host with its scheme's own port and one without a port are two.
     #[must_use]
     pub fn by_authority(policy: BreakerPolicy) -> Self {
         Self::with(Circuits::new(policy, true), Http::default(), ByAuthority)

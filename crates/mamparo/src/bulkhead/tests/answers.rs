@@ -87,7 +87,7 @@ async fn a_place_comes_back_once_however_a_call_ends() {
     assert_eq!(pending.count(), 2, "two are admitted, not three");
 }
 
-/// Row E7: a panic in the inner service, in a classifier, in an observer.
+/// Row E7: a panic in the inner service, in a classifier, and before there is a future.
 #[tokio::test(start_paused = true)]
 async fn a_panic_frees_everything() {
     let layer = plain(sized(1, 0));
