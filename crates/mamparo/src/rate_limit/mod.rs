@@ -7,7 +7,8 @@
 //! By default a call over the limit is rejected at once, and the rejection says when it would pass
 //! ([`Rejection::retry_after`]). With a [`max_wait`](RateLimitBuilder::max_wait) it waits for its turn, first come, first
 //! served; a call whose turn would come too late for that or for its deadline is rejected without waiting. A
-//! waiting call has taken nothing: when it goes away, the next one moves up. One that passed, but whose inner service was
+//! waiting call has taken nothing: when it goes away, the next one moves up, and when it is polled no more, those behind it
+//! overtake it in the end. One that passed, but whose inner service was
 //! not ready before it went away, gives back what it took, as far as time has not done so already.
 //!
 //! It stands inside of a retry, so that each attempt is charged.

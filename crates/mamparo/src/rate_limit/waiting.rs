@@ -26,6 +26,10 @@ const MIN_ATTEMPT: Duration = Duration::from_millis(10);
 /// How late a timer may be: it is no reason to give a turn up.
 const GRAIN: Duration = Duration::from_millis(2);
 
+/// How much longer than it reckoned with a call waits for those before it, besides half of that again: whoever is polled
+/// no more must not hold up all the others.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// A call that waits for its turn.
 pub(super) struct Waiting<S, C, L, Req> {
     turn: Pin<Box<dyn Future<Output = Option<Taken>> + Send + Sync>>,
@@ -67,8 +71,10 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
             return Err(shared.limited(&context, wait));
         }
         let until = clock::later(now, longest.saturating_add(GRAIN));
+        let reckoned = Duration::from_nanos(wait.saturating_add(wait / 2));
+        let overdue = clock::later(now, reckoned.saturating_add(PATIENCE));
         Ok(Box::new(Self {
-            turn: Box::pin(turn(place, policy.gcra, shared.since, until)),
+            turn: Box::pin(turn(place, policy.gcra, shared.since, (overdue, until))),
             gate,
             call: Some((request, limit)),
             cost,
@@ -115,9 +121,15 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
 /// Waits for its turn, first come, first served, and takes the cost; nothing when the time for it is over.
 ///
 /// Nothing is taken before that, so that whoever goes away leaves its turn to the next.
-async fn turn(place: Place, gcra: Gcra, since: Since, until: Instant) -> Option<Taken> {
+async fn turn(
+    place: Place,
+    gcra: Gcra,
+    since: Since,
+    (overdue, until): (Instant, Instant),
+) -> Option<Taken> {
     let take = async {
-        let _turn = place.bucket.turn.lock().await;
+        // Without it when that takes too long: the limit holds all the same.
+        let _turn = timeout_at(overdue, place.bucket.turn.lock()).await.ok();
         loop {
             let now = since.nanos(clock::now());
             match place.bucket.meter.take(gcra, now, place.cost) {

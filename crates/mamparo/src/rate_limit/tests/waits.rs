@@ -1,5 +1,7 @@
 //! Calls that wait for their turn.
 
+use std::task::{Context, Waker};
+
 use mamparo_core::{Reason, clock};
 use mamparo_testkit::service::Strict;
 use tower::{Layer, Service, ServiceExt};
@@ -76,6 +78,24 @@ async fn a_newcomer_does_not_overtake_those_that_wait() {
     mail.oneshot(1).await.unwrap();
     heavy.await.unwrap().unwrap();
     assert_eq!(peer.requests(), [0, 5, 1]);
+}
+
+/// A caller that was polled once and then forgotten: the limit is still the others'.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_polled_no_more_does_not_hold_up_the_others_for_good() {
+    let peer = peer();
+    let mail = limit(per_second(10).burst(1).max_wait(secs(5))).layer(peer.clone());
+    mail.clone().oneshot(0).await.unwrap();
+    let mut forgotten = Box::pin(mail.clone().oneshot(1));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(forgotten.as_mut().poll(&mut cx).is_pending());
+    let start = clock::now();
+    for question in 2..12 {
+        mail.clone().oneshot(question).await.unwrap();
+    }
+    assert!(start.elapsed() < secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() >= secs(1), "and they keep to the rate");
+    forgotten.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
