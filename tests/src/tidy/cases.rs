@@ -150,7 +150,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-D5", Test("a_failure_brings_the_next_attempt_forward", "crates/mamparo/src/hedge/tests/attempts.rs")),
     ("P-D7", Test("a_body_that_outgrows_the_bound_does_not_disturb_the_original", "crates/mamparo/src/hedge/tests/bodies.rs")),
     ("P-D8", Test("each_attempt_carries_its_own_traceparent_in_one_trace", "crates/mamparo-telemetry/src/attempt/tests.rs")),
-    ("P-D9", Why("hedge: not built yet (one record per resent operation: operations_and_attempts_are_counted_apart)")),
+    ("P-D9", Why("gRPC's retry metrics: not built yet (hedges are counted apart from resends, see mamparo.hedges)")),
     ("peer/tower-resilience-1", Test("a_count_window_holds_the_last_calls_only", "crates/mamparo/src/breaker/tests/counting.rs")),
     ("peer/tower-resilience-2", Test("a_minimum_smaller_than_the_window_is_honoured", "crates/mamparo/src/breaker/tests/counting.rs")),
     ("peer/tower-resilience-3", Test("probes_are_bounded_and_count_whenever_they_end", "crates/mamparo/src/breaker/tests/probing.rs")),
