@@ -1,8 +1,24 @@
 //! The recommended stack around an HTTP client, in order, outermost first.
 //!
-//! The order is written once, in `order.rs`, a reason a line. It is one concrete type, in which every layer has an off
-//! state; the two layers of telemetry are type parameters, so that nothing here names OpenTelemetry. To have another
-//! order, put the layers together by hand in a `ServiceBuilder`.
+//! The order is written once, in `order.rs`, a reason a line. To have another, put the layers together by hand in a
+//! `ServiceBuilder`. A stack says what it does when it is printed, with what an operation may cost at worst; see also
+//! [`Stack::worst_case`].
+//!
+//! # Layers that are off
+//!
+//! A stack is one concrete type, whichever of its layers are on, so that settings that are read at run time need no
+//! type of their own. A layer is off by its policy: `BreakerPolicy::off()` and the like. Its service then takes a
+//! branch in `call` and holds nothing; the answer passes through the place where its guard would be. The other way,
+//! an enum of the plain service and the layered one around each, would compile all that is further in twice for every
+//! layer, and would need an enum of bodies besides.
+//!
+//! What can't be chosen at run time is a type parameter: the two layers of telemetry, so that nothing here names
+//! OpenTelemetry, and the fallback, since what it answers with is code.
+//!
+//! # Who owns the resends
+//!
+//! A retry, or a hedge in its place: one of them, never both. Each attempt then meets the breaker that observes
+//! attempts, the rate limit and the attempt's timeout; what these refuse is never sent again.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -17,6 +33,7 @@
 //! let stack = Stack::http("catalog")
 //!     .deadline(DeadlinePolicy::within(Duration::from_secs(2))?)
 //!     .retry(RetryPolicy::builder().max_attempts(3).build()?);
+//! assert_eq!(stack.worst_case().time, Some(Duration::from_secs(2)));
 //! let catalog = ServiceBuilder::new()
 //!     .layer(stack)
 //!     .service_fn(async |request: Request<mamparo::replay::ReplayBody<String>>| {
