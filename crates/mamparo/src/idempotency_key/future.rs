@@ -26,6 +26,7 @@ enum State<F> {
 }
 
 impl<F> IdempotencyKeyFuture<F> {
+    #[inline]
     pub(super) const fn sent(future: F, scope: Option<Box<Scope>>) -> Self {
         Self {
             state: State::Sent(future),
@@ -48,6 +49,7 @@ where
 {
     type Output = Result<Res, BoxError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let future = match this.state.project() {
