@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+const NO_HINT: u64 = u64::MAX;
+
 /// What one attempt's result means, said once and heard by retry, breaker, budget, hedge and telemetry.
 ///
 /// ```
@@ -18,7 +20,8 @@ use std::time::Duration;
 pub struct Verdict {
     class: Class,
     resend: Resend,
-    hint: Option<Duration>,
+    /// In nanoseconds; [`NO_HINT`] for none. A verdict lies in every guarded body and is moved with it.
+    hint: u64,
     once: bool,
     forbidden: bool,
 }
@@ -107,7 +110,7 @@ impl Verdict {
         Self {
             class,
             resend: Resend::Never,
-            hint: None,
+            hint: NO_HINT,
             once: false,
             forbidden: false,
         }
@@ -123,7 +126,12 @@ impl Verdict {
 
     /// Adds the wait that the dependency asked for.
     pub const fn after(mut self, hint: Duration) -> Self {
-        self.hint = Some(hint);
+        let nanos = hint.as_nanos();
+        self.hint = if nanos < NO_HINT as u128 {
+            nanos as u64
+        } else {
+            NO_HINT - 1
+        };
         self
     }
 
@@ -161,7 +169,10 @@ impl Verdict {
     /// Returns the wait that the dependency asked for.
     #[must_use]
     pub const fn hint(self) -> Option<Duration> {
-        self.hint
+        if self.hint == NO_HINT {
+            return None;
+        }
+        Some(Duration::from_nanos(self.hint))
     }
 
     /// Tells whether this verdict allows one resend at most.

@@ -159,6 +159,13 @@ impl CallContext {
         current::now().unwrap_or_else(clock::now)
     }
 
+    /// Returns the instant that bounds the current operation, without a copy of all the rest.
+    #[must_use]
+    #[inline]
+    pub fn current_deadline() -> Option<Deadline> {
+        current::with(|context| context.view.deadline).flatten()
+    }
+
     /// Returns when an attempt of the current operation must be over, see [`Self::attempt_deadline`].
     #[must_use]
     #[inline]

@@ -20,13 +20,13 @@ pub struct GuardedBody<B, G: Settle, E: Ends> {
 }
 
 struct Held<G: Settle, E: Ends> {
-    open: Option<Open<G>>,
-    ends: E,
+    open: Option<Open<G, E>>,
 }
 
 /// What is kept while the verdict is open.
-struct Open<G> {
+struct Open<G, E> {
     guard: G,
+    ends: E,
     head: Verdict,
     deadline: Option<Deadline>,
 }
@@ -36,20 +36,21 @@ impl<B, G: Settle, E: Ends> GuardedBody<B, G, E> {
     pub fn open(body: B, guard: G, head: Verdict, ends: E) -> Self {
         let open = Some(Open {
             guard,
+            ends,
             head,
-            deadline: CallContext::current().deadline(),
+            deadline: CallContext::current_deadline(),
         });
         Self {
             body,
-            held: Held { open, ends },
+            held: Held { open },
         }
     }
 
     /// Wraps a body whose verdict is already final.
-    pub const fn settled(body: B, ends: E) -> Self {
+    pub const fn settled(body: B) -> Self {
         Self {
             body,
-            held: Held { open: None, ends },
+            held: Held { open: None },
         }
     }
 }
@@ -65,7 +66,7 @@ impl<G: Settle, E: Ends> Held<G, E> {
         open.guard.settle(if cut {
             Verdict::failure(Kind::Timeout, Resend::Never)
         } else {
-            self.ends.end(open.head, end)
+            open.ends.end(open.head, end)
         });
     }
 }

@@ -278,13 +278,13 @@ where
         let over = head.last || response.body().is_end_stream();
         if over {
             guard.settle(head.verdict);
-            return response.map(|body| GuardedBody::settled(body, HttpEnds));
+            return response.map(GuardedBody::settled);
         }
         response.map(|body| GuardedBody::open(body, guard, head.verdict, HttpEnds))
     }
 
     #[inline]
     fn untied<G: Settle>(response: Response<B>) -> Self::Out<G> {
-        response.map(|body| GuardedBody::settled(body, HttpEnds))
+        response.map(GuardedBody::settled)
     }
 }
