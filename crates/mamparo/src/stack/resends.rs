@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 
 use mamparo_core::http::Http;
 use mamparo_core::{Answer, BoxError, Budget, Classify, Dependency, Observer};
-use pin_project::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -96,32 +95,26 @@ where
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
         ResendsFuture(match &mut self.0 {
-            Either::Retry(retry) => State::Retry(retry.call(request)),
+            Either::Retry(retry) => State::Retry(Box::pin(retry.call(request))),
             Either::Hedge(hedge) => State::Hedge(Box::pin(hedge.call(request))),
         })
     }
 }
 
 /// The future of one operation, with all its attempts.
-#[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct ResendsFuture<S, P, Req>(#[pin] State<S, P, Req>)
+pub struct ResendsFuture<S, P, Req>(State<S, P, Req>)
 where
     P: Replay<Req>,
     S: Service<P::Wire>;
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the large one is the usual one, and boxing it would cost each call an allocation"
-)]
-#[pin_project(project = Projected)]
+/// Boxed: nine layers stand around it, and each would move it; that costs more than the one allocation.
 enum State<S, P, Req>
 where
     P: Replay<Req>,
     S: Service<P::Wire>,
 {
-    Retry(#[pin] RetryFuture<S, P, Req>),
-    /// Boxed, because it is larger, and a stack that retries would carry its room along.
+    Retry(Pin<Box<RetryFuture<S, P, Req>>>),
     Hedge(Pin<Box<HedgeFuture<S, P, Req>>>),
 }
 
@@ -135,9 +128,9 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().0.project() {
-            Projected::Retry(retry) => retry.poll(cx),
-            Projected::Hedge(hedge) => hedge.as_mut().poll(cx),
+        match &mut self.get_mut().0 {
+            State::Retry(retry) => retry.as_mut().poll(cx),
+            State::Hedge(hedge) => hedge.as_mut().poll(cx),
         }
     }
 }
