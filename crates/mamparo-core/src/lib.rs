@@ -17,6 +17,7 @@ mod ending;
 pub mod event;
 pub mod fnv;
 pub mod gate;
+pub mod grpc;
 pub mod http;
 pub mod keyed;
 mod nested;

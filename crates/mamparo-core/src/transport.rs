@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
+use crate::grpc::Code;
 use crate::{BoxError, Kind, Resend, Verdict, chain};
 
 /// A transport's error, together with what it proves about the request.
@@ -22,6 +23,7 @@ use crate::{BoxError, Kind, Resend, Verdict, chain};
 pub struct TransportError {
     kind: Kind,
     resend: Resend,
+    code: Code,
     source: BoxError,
 }
 
@@ -31,8 +33,22 @@ impl TransportError {
         Self {
             kind,
             resend,
+            code: code(kind),
             source: source.into(),
         }
+    }
+
+    /// Says which status of gRPC it stands for, where the transport knows better than by its kind.
+    #[must_use]
+    pub const fn with_code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// Returns the status of gRPC that it stands for.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
     }
 
     /// Finds a transport's error in an error or its causes.
@@ -44,6 +60,16 @@ impl TransportError {
     /// Returns the verdict that the error proves.
     pub const fn verdict(&self) -> Verdict {
         Verdict::failure(self.kind, self.resend)
+    }
+}
+
+const fn code(kind: Kind) -> Code {
+    match kind {
+        Kind::Connect | Kind::Reset | Kind::Unavailable => Code::Unavailable,
+        Kind::Timeout => Code::DeadlineExceeded,
+        Kind::Throttled => Code::ResourceExhausted,
+        Kind::Server | Kind::Client => Code::Internal,
+        Kind::Other => Code::Unknown,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::grpc::Code;
+
 const NO_HINT: u64 = u64::MAX;
 
 /// What one attempt's result means, said once and heard by retry, breaker, budget, hedge and telemetry.
@@ -22,6 +24,7 @@ pub struct Verdict {
     resend: Resend,
     /// In nanoseconds; [`NO_HINT`] for none. A verdict lies in every guarded body and is moved with it.
     hint: u64,
+    exact: bool,
     once: bool,
     forbidden: bool,
 }
@@ -93,6 +96,8 @@ pub enum Resend {
     IfKeyed,
     /// It is idempotent, by its method or by its key.
     IfIdempotent,
+    /// Its method lists this status of gRPC as one to send it again on (gRFC A6).
+    IfListed(Code),
     /// It was not sent as early data on somebody else's behalf (RFC 8470 §5.2).
     UnlessEarlyData,
     /// Nothing: there is proof that it was never processed.
@@ -111,6 +116,7 @@ impl Verdict {
             class,
             resend: Resend::Never,
             hint: NO_HINT,
+            exact: false,
             once: false,
             forbidden: false,
         }
@@ -133,6 +139,12 @@ impl Verdict {
             NO_HINT - 1
         };
         self
+    }
+
+    /// Adds the wait that the dependency asked for to the millisecond: neither jitter nor a backoff lengthens it.
+    pub const fn after_exactly(mut self, wait: Duration) -> Self {
+        self.exact = true;
+        self.after(wait)
     }
 
     /// Allows one resend for this verdict, however many attempts there are.
@@ -173,6 +185,12 @@ impl Verdict {
             return None;
         }
         Some(Duration::from_nanos(self.hint))
+    }
+
+    /// Tells whether the wait that the dependency asked for is exact.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        self.exact
     }
 
     /// Tells whether this verdict allows one resend at most.

@@ -27,7 +27,32 @@ enum HeldBody<B> {
     Recorded(Recording<B>),
 }
 
-impl<B> HttpHeld<B> {
+impl<B> HttpHeld<B>
+where
+    B: Body,
+{
+    pub(super) fn again(
+        self,
+        more: bool,
+    ) -> Result<(Request<ReplayBody<B>>, Option<Self>), NotResent> {
+        let body = match &self.body {
+            HeldBody::Empty => ReplayBody::empty(),
+            HeldBody::Recorded(recording) => recording.take_over()?.into(),
+        };
+        Ok(self.with(body, more))
+    }
+
+    pub(super) fn beside(
+        self,
+        more: bool,
+    ) -> Result<(Request<ReplayBody<B>>, Option<Self>), NotResent> {
+        let body = match &self.body {
+            HeldBody::Empty => ReplayBody::empty(),
+            HeldBody::Recorded(recording) => recording.join()?.into(),
+        };
+        Ok(self.with(body, more))
+    }
+
     /// The request with that body; held on if there may be `more`.
     fn with(self, body: ReplayBody<B>, more: bool) -> (Request<ReplayBody<B>>, Option<Self>) {
         if !more {
@@ -50,6 +75,46 @@ fn is_key(value: &HeaderValue) -> bool {
     !matches!(value.as_bytes().trim_ascii(), b"" | b"\"\"")
 }
 
+/// Splits a request, whose attempts are numbered in that header.
+pub(super) fn split<B: Body>(
+    numbered: &HeaderName,
+    request: Request<B>,
+    keep: Option<usize>,
+) -> (Request<ReplayBody<B>>, Option<HttpHeld<B>>) {
+    let (mut head, body) = request.into_parts();
+    // A proxy hands on what it was sent: its caller's number is not that of its own request. That of a resend which an
+    // owner around this one makes is.
+    if let Some(number) = head.headers.remove(numbered)
+        && CallContext::current().attempt() > 1
+    {
+        head.headers.insert(numbered, number);
+    }
+    let fits = |bound: usize| body.size_hint().lower() <= bound as u64;
+    let Some(bound) = keep.filter(|bound| fits(*bound)) else {
+        return (Request::from_parts(head, ReplayBody::once(body)), None);
+    };
+    let copy = head.clone();
+    let (body, held) = if body.is_end_stream() {
+        (ReplayBody::empty(), HeldBody::Empty)
+    } else {
+        let (recording, reader) = Recording::new(body, bound);
+        (reader.into(), HeldBody::Recorded(recording))
+    };
+    let held = HttpHeld {
+        head: copy,
+        body: held,
+    };
+    (Request::from_parts(head, body), Some(held))
+}
+
+/// Numbers a request in that header.
+pub(super) fn number<B>(name: &HeaderName, wire: &mut Request<B>, number: u32) {
+    // A request whose header map is full goes without.
+    let _full = wire
+        .headers_mut()
+        .try_insert(name, HeaderValue::from(number));
+}
+
 impl<B> Replay<Request<B>> for Http
 where
     B: Body + Send + 'static,
@@ -59,30 +124,7 @@ where
     type Held = HttpHeld<B>;
 
     fn split(&self, request: Request<B>, keep: Option<usize>) -> (Self::Wire, Option<HttpHeld<B>>) {
-        let (mut head, body) = request.into_parts();
-        // A proxy hands on what it was sent: its caller's number is not that of its own request. That of a resend which an
-        // owner around this one makes is.
-        if let Some(number) = head.headers.remove(ATTEMPT_HEADER)
-            && CallContext::current().attempt() > 1
-        {
-            head.headers.insert(ATTEMPT_HEADER, number);
-        }
-        let fits = |bound: usize| body.size_hint().lower() <= bound as u64;
-        let Some(bound) = keep.filter(|bound| fits(*bound)) else {
-            return (Request::from_parts(head, ReplayBody::once(body)), None);
-        };
-        let copy = head.clone();
-        let (body, held) = if body.is_end_stream() {
-            (ReplayBody::empty(), HeldBody::Empty)
-        } else {
-            let (recording, reader) = Recording::new(body, bound);
-            (reader.into(), HeldBody::Recorded(recording))
-        };
-        let held = HttpHeld {
-            head: copy,
-            body: held,
-        };
-        (Request::from_parts(head, body), Some(held))
+        split(&ATTEMPT_HEADER, request, keep)
     }
 
     fn again(
@@ -90,11 +132,7 @@ where
         held: HttpHeld<B>,
         more: bool,
     ) -> Result<(Self::Wire, Option<HttpHeld<B>>), NotResent> {
-        let body = match &held.body {
-            HeldBody::Empty => ReplayBody::empty(),
-            HeldBody::Recorded(recording) => recording.take_over()?.into(),
-        };
-        Ok(held.with(body, more))
+        held.again(more)
     }
 
     fn beside(
@@ -102,11 +140,7 @@ where
         held: HttpHeld<B>,
         more: bool,
     ) -> Result<(Self::Wire, Option<HttpHeld<B>>), NotResent> {
-        let body = match &held.body {
-            HeldBody::Empty => ReplayBody::empty(),
-            HeldBody::Recorded(recording) => recording.join()?.into(),
-        };
-        Ok(held.with(body, more))
+        held.beside(more)
     }
 
     fn safety(&self, request: &Request<B>) -> Safety {
@@ -122,8 +156,6 @@ where
     }
 
     fn number(&self, wire: &mut Self::Wire, attempt: u32) {
-        let number = HeaderValue::from(attempt);
-        // A request whose header map is full goes without.
-        let _full = wire.headers_mut().try_insert(ATTEMPT_HEADER, number);
+        number(&ATTEMPT_HEADER, wire, attempt);
     }
 }

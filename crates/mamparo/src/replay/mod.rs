@@ -16,6 +16,7 @@
 
 mod body;
 mod crowd;
+mod grpc;
 mod http;
 mod plain;
 mod recording;

@@ -1,6 +1,7 @@
 //! What makes a request safe to send again.
 
 use mamparo_core::Resend;
+use mamparo_core::grpc::Codes;
 
 /// What makes a request safe to send again, or not.
 ///
@@ -17,6 +18,7 @@ pub struct Safety {
     idempotent: bool,
     keyed: bool,
     early_data: bool,
+    listed: Codes,
 }
 
 impl Safety {
@@ -25,6 +27,7 @@ impl Safety {
         idempotent: false,
         keyed: false,
         early_data: false,
+        listed: Codes::NONE,
     };
 
     /// Sent twice, it takes effect once.
@@ -47,6 +50,13 @@ impl Safety {
         self
     }
 
+    /// Notes on which statuses of gRPC the request's method is sent again (gRFC A6, `retryableStatusCodes`).
+    #[must_use]
+    pub const fn with_listed(mut self, codes: Codes) -> Self {
+        self.listed = codes;
+        self
+    }
+
     /// Tells whether sending the request twice takes effect once, by its nature or by its key.
     #[must_use]
     pub const fn is_idempotent(self) -> bool {
@@ -60,6 +70,7 @@ impl Safety {
             Resend::Never => false,
             Resend::IfKeyed => self.keyed,
             Resend::IfIdempotent => self.is_idempotent(),
+            Resend::IfListed(code) => self.listed.contains(code),
             Resend::UnlessEarlyData => !self.early_data,
             Resend::Always => true,
         }
