@@ -109,6 +109,11 @@ pub enum What<'a> {
         /// What remains until the deadline, if there is one.
         remaining: Option<Duration>,
     },
+    /// The attempt is sent once more at once, because it was never processed: it counts as no other one, and costs no token.
+    SentTransparently {
+        /// How it failed.
+        reason: Kind,
+    },
     /// A failed attempt is the operation's last.
     NotResent {
         /// How it failed.
@@ -308,6 +313,8 @@ pub enum NotResent {
     BudgetExhausted,
     /// As much load as hedges may add was added.
     ExtraLoad,
+    /// Too many requests have failed of late (gRFC A6, `retryThrottling`).
+    Throttled,
     /// The wait and another attempt don't fit before the deadline.
     DeadlineTooClose,
     /// The dependency asked for a longer wait than is accepted.
@@ -335,6 +342,7 @@ impl NotResent {
             Self::OnceOnly => "once_only",
             Self::BudgetExhausted => "budget_exhausted",
             Self::ExtraLoad => "extra_load",
+            Self::Throttled => "throttled",
             Self::DeadlineTooClose => "deadline_too_close",
             Self::HintTooLong => "hint_too_long",
             Self::BodyTooLarge => "body_too_large",
@@ -352,6 +360,7 @@ impl NotResent {
             Self::OnceOnly => Some("such a failure is sent again once"),
             Self::BudgetExhausted => Some("the budget for resends is spent"),
             Self::ExtraLoad => Some("hedges may add no more load"),
+            Self::Throttled => Some("too many requests have failed of late"),
             Self::DeadlineTooClose => Some("the deadline is too close"),
             Self::HintTooLong => Some("it asks for a longer wait than is accepted"),
             Self::BodyTooLarge => Some("the request's body is too large to be kept"),

@@ -1,14 +1,15 @@
 //! How long to wait before a resend.
 //!
-//! The wait grows by a constant factor up to a cap, and jitter then *shortens* it. The order matters: when the
+//! The wait grows by a constant factor up to a cap, and jitter then *shortens* it ([`Jitter::Around`] also lengthens it, by a fifth at most). The order matters: when the
 //! cap is applied after the jitter, callers that failed together all wait exactly the cap and come back together.
-//! Capped first, every wait lies between zero and the cap, and waits differ even when the cap is long reached.
+//! Capped first, waits differ even when the cap is long reached.
 //!
 //! | jitter | the wait before resend *n*, where *c* = min(cap, base × factor^(n−1)) |
 //! |---|---|
 //! | [`Jitter::Full`] (default) | uniform in 0 ..= *c*: spreads best |
 //! | [`Jitter::Equal`] | uniform in *c*/2 ..= *c*: never returns at once |
 //! | [`Jitter::Decorrelated`] | uniform in base ..= min(cap, 3 × the previous wait): grows with what was really waited |
+//! | [`Jitter::Around`] | uniform in 0.8 *c* ..= 1.2 *c*, as gRPC's retries wait (gRFC A6): the one that goes beyond the cap |
 //! | [`Jitter::None`] | *c*: for tests, and for callers that are alone |
 //!
 //! The names are those of the AWS Architecture Blog, "Exponential Backoff And Jitter" (2015). The one difference:

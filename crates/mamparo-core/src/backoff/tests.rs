@@ -117,6 +117,40 @@ fn the_ceiling_of_a_decorrelated_wait_grows_threefold() {
     );
 }
 
+/// A6-04: centres 100, 200, 400, 800, 1000, 1000 ms, each ±20 %.
+#[test]
+fn grpc_waits_around_the_capped_wait() {
+    let backoff = Backoff::grpc(100 * MS, 1_000 * MS, 2.0).unwrap();
+    for (resend, centre) in (1..).zip([100, 200, 400, 800, 1_000, 1_000]) {
+        let waits = draws(&backoff, resend);
+        let (least, most) = (centre * 4 / 5 * MS, centre * 6 / 5 * MS);
+        let (first, last) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        assert!(least <= *first && *last <= most, "{first:?} to {last:?}");
+        let reached = *first < least + most / 200 && *last > most - most / 200;
+        assert!(reached, "not the whole range: {first:?} to {last:?}");
+        assert!((mean_ms(&waits) / f64::from(centre) - 1.0).abs() < 0.01);
+    }
+}
+
+/// A6-04: what gRPC allows and no other backoff does.
+#[test]
+fn grpc_waits_may_shrink_and_begin_above_the_cap() {
+    let backoff = Backoff::grpc(100 * MS, 60 * MS, 0.5).unwrap();
+    let ceilings = [1, 2, 3].map(|resend| backoff.ceiling(resend));
+    assert_eq!(ceilings, [72 * MS, 60 * MS, 30 * MS]);
+    assert!(Backoff::grpc(MS, Duration::MAX, f64::MAX).is_ok());
+    for (initial, longest, multiplier, setting) in [
+        (Duration::ZERO, MS, 2.0, "initialBackoff"),
+        (MS, Duration::ZERO, 2.0, "maxBackoff"),
+        (MS, MS, 0.0, "backoffMultiplier"),
+        (MS, MS, f64::NAN, "backoffMultiplier"),
+        (MS, MS, f64::INFINITY, "backoffMultiplier"),
+    ] {
+        let error = Backoff::grpc(initial, longest, multiplier).unwrap_err();
+        assert_eq!(error.setting(), setting);
+    }
+}
+
 #[test]
 fn nonsense_is_refused_and_named() {
     let build = |base, cap, factor| {
@@ -147,7 +181,8 @@ fn nonsense_is_refused_and_named() {
     assert!(build(MS, MAX_CAP, f64::MAX).is_ok());
 }
 
-const JITTERS: [Jitter; 4] = [
+const JITTERS: [Jitter; 5] = [
+    Jitter::Around,
     Jitter::Full,
     Jitter::Equal,
     Jitter::Decorrelated,
@@ -185,8 +220,12 @@ proptest! {
         let mut rng = Rng::with_seed(seed);
         let wait = backoff.wait(resend, Duration::from_nanos(previous), &mut rng);
         prop_assert!(wait <= backoff.ceiling(resend));
-        prop_assert!(backoff.ceiling(resend) <= backoff.cap);
-        prop_assert!(backoff.wait(resend, Duration::MAX, &mut rng) <= backoff.cap);
+        let cap = match backoff.jitter {
+            Jitter::Around => backoff.cap + backoff.cap / 5,
+            _ => backoff.cap,
+        };
+        prop_assert!(backoff.ceiling(resend) <= cap);
+        prop_assert!(backoff.wait(resend, Duration::MAX, &mut rng) <= cap);
         prop_assert!(backoff.ceiling(resend) <= backoff.ceiling(resend.saturating_add(1)));
     }
 }

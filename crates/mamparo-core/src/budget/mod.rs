@@ -25,6 +25,8 @@
 //! The scheme is that of Finagle's `RetryBudget` and of "Handling Overload" in Google's SRE book; the concurrency
 //! share is Envoy's `retry_budget`.
 //!
+//! A [`Throttle`] is gRPC's own bound, of failures: used where a service config asks for it, besides the budget.
+//!
 //! ```
 //! use mamparo_core::{Budget, clock};
 //!
@@ -58,9 +60,11 @@ mod state;
 mod tenant;
 #[cfg(test)]
 mod tests;
+mod throttle;
 
 pub use config::{BudgetBuilder, MAX_PER_SECOND};
 pub use error::{Cap, Exhausted};
 pub use guard::{Deposit, InFlight, Withdrawal};
 pub use handle::Budget;
 pub use tenant::{TENANT_SLOTS, Tenant};
+pub use throttle::Throttle;

@@ -76,6 +76,8 @@ pub enum Cause {
     Hedge,
     /// The dependency sent us elsewhere.
     Redirect,
+    /// The same attempt, sent once more at once: there was proof that it had never been processed (gRFC A6).
+    Transparent,
 }
 
 impl CallContext {

@@ -43,7 +43,8 @@ fn with_status(code: Code, headers: &HeaderMap) -> Verdict {
     match Pushback::of(headers) {
         None => verdict,
         Some(Pushback::After(wait)) => verdict.after_exactly(wait),
-        Some(Pushback::Stop) => verdict.forbidden(),
+        // The code stays: among hedges, one that ends the operation does so all the same.
+        Some(Pushback::Stop) => verdict.forbidden().with_resend(verdict.resend()),
     }
 }
 

@@ -122,6 +122,7 @@ fn pushback_is_part_of_the_verdict() {
     assert!(verdict.is_exact());
     let stop = judged(&[("grpc-status", "14"), ("grpc-retry-pushback-ms", "-1")]);
     assert!(stop.is_forbidden());
+    assert_eq!(stop.resend(), Resend::IfListed(Code::Unavailable));
     let ok = judged(&[("grpc-status", "0"), ("grpc-retry-pushback-ms", "250")]);
     assert_eq!(ok, Verdict::SUCCESS);
 }
