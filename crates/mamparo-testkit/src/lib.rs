@@ -13,6 +13,7 @@
 )]
 
 pub mod body;
+pub mod grpc;
 pub mod laws;
 pub mod proxy;
 pub mod server;
