@@ -24,6 +24,8 @@ mod nested;
 mod rejection;
 mod setting;
 pub mod shard;
+#[cfg(feature = "tonic")]
+mod status;
 mod sync;
 mod transport;
 mod verdict;

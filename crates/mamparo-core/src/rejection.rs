@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
+#[cfg(feature = "tonic")]
+use crate::status::LazyStatus;
 use crate::{Dependency, chain};
 
 /// A call that a layer refused to send, or cut before its answer was there.
@@ -24,6 +26,10 @@ use crate::{Dependency, chain};
 /// assert!(found.is_attempt_timeout() && found.sent());
 /// assert_eq!(error.to_string(), "catalog: attempt timed out: no answer within 500ms");
 /// ```
+///
+/// With feature `tonic` its `source()` is a `tonic::Status`, made when it is asked for: a client of tonic's gets the code
+/// that [`Code::of_rejection`](crate::grpc::Code::of_rejection) says, and `grpc-retry-pushback-ms` where
+/// [`retry_after`](Self::retry_after) is known.
 #[derive(Clone)]
 pub struct Rejection {
     reason: Reason,
@@ -32,6 +38,8 @@ pub struct Rejection {
     limit: Option<Duration>,
     retry_after: Option<Duration>,
     last_response: Option<Box<ResponseHead>>,
+    #[cfg(feature = "tonic")]
+    status: LazyStatus,
 }
 
 /// Why a layer refused or cut a call.
@@ -152,6 +160,8 @@ impl Rejection {
             limit: None,
             retry_after: None,
             last_response: None,
+            #[cfg(feature = "tonic")]
+            status: LazyStatus::NONE,
         }
     }
 
@@ -284,7 +294,13 @@ impl fmt::Debug for Rejection {
     }
 }
 
-impl Error for Rejection {}
+impl Error for Rejection {
+    /// With feature `tonic`, the status that it is to gRPC: tonic makes one of the first that it finds in an error.
+    #[cfg(feature = "tonic")]
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.status.of(self))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 
 use super::GRPC_RETRY_PUSHBACK_MS;
 
@@ -11,7 +11,7 @@ use super::GRPC_RETRY_PUSHBACK_MS;
 /// It is a signed 32-bit integer; one that is negative or can't be read, and more than one, is a no.
 ///
 /// ```
-/// use http::HeaderMap;
+/// use http::{HeaderMap, HeaderValue};
 /// use mamparo_core::grpc::Pushback;
 /// use std::time::Duration;
 ///
@@ -48,6 +48,18 @@ impl Pushback {
             Some(millis) => Self::After(Duration::from_millis(millis)),
             None => Self::Stop,
         })
+    }
+
+    /// Returns the header's value: a wait in milliseconds, rounded up, since whoever is told to wait must not come early.
+    #[must_use]
+    pub fn value(self) -> HeaderValue {
+        match self {
+            Self::After(wait) => {
+                let millis = wait.as_nanos().div_ceil(1_000_000);
+                HeaderValue::from(i32::try_from(millis).unwrap_or(i32::MAX))
+            }
+            Self::Stop => HeaderValue::from_static("-1"),
+        }
     }
 }
 
