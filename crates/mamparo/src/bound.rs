@@ -170,6 +170,7 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
             report_late(scope, observer);
         }
         let cut_at = match result {
+            Ok(answer) if was_cut(wire, &answer, deadline) => deadline,
             Ok(answer) => {
                 return Poll::Ready(Ok(wire.bound(answer, || {
                     BodyLimits::default()
@@ -188,6 +189,16 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
         } = operation.parts();
         Poll::Ready(Err(reject(rejection, &scope.context(), observer)))
     }
+}
+
+/// Tells whether an answer says no more than that the deadline has passed, in the peer's words.
+#[inline]
+pub(crate) fn was_cut<W, Res>(wire: &W, answer: &Res, deadline: Option<Deadline>) -> bool
+where
+    W: BoundsAnswer<Res>,
+{
+    wire.says_cancelled(answer)
+        && deadline.is_some_and(|deadline| deadline.has_passed(clock::now()))
 }
 
 /// Reports a rejection, and makes it the call's error.

@@ -11,7 +11,7 @@ use super::GRPC_RETRY_PUSHBACK_MS;
 /// It is a signed 32-bit integer; one that is negative or can't be read, and more than one, is a no.
 ///
 /// ```
-/// use http::{HeaderMap, HeaderValue};
+/// use http::HeaderMap;
 /// use mamparo_core::grpc::Pushback;
 /// use std::time::Duration;
 ///

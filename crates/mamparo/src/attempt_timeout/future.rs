@@ -15,7 +15,7 @@ use tower_service::Service;
 use super::error::reached;
 use super::layer::Shared;
 use super::state::By;
-use crate::bound::{self, Bounded, Over, Scoped};
+use crate::bound::{self, Bounded, Over, Scoped, was_cut};
 use crate::timer::Usual;
 use crate::wire::{BodyLimits, BoundsAnswer};
 
@@ -69,6 +69,15 @@ where
         let result = ready!(call.as_mut().poll(cut, cx));
         let Begun { by, limit, shared } = call.scope();
         let sent = match result {
+            Ok(answer)
+                if was_cut(
+                    &shared.wire,
+                    &answer,
+                    CallContext::current_attempt_deadline(),
+                ) =>
+            {
+                return Poll::Ready(Err(shared.reject(By::Deadline, limit.timeout(), true)));
+            }
             Ok(answer) => return Poll::Ready(Ok(shared.bound(answer))),
             Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
             Err(Over::Cut { sent }) => sent,

@@ -469,3 +469,24 @@ fn limits_of_nothing_are_refused_by_name() {
         AttemptPolicy::default()
     );
 }
+
+/// `ST-03`: what remains less the reserve is what the peer was told, and when it may call the attempt cancelled.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_answer_when_the_attempts_time_is_up_says_that_the_deadline_has_passed() {
+    let grpc = || AttemptTimeoutLayer::with_wire(policy(500), HttpWire::grpc());
+    for (after, cut) in [(350, true), (349, false)] {
+        let mut cancelled = answer(200);
+        let status = "1".parse().unwrap();
+        cancelled.headers_mut().insert("grpc-status", status);
+        let step = Step::answer(cancelled).after(millis(after));
+        let peer: Script<Request<()>, Response<ScriptedBody>> = Script::new([step]);
+        let call = grpc().layer(peer).oneshot(Request::new(()));
+        let result = inside(operation(millis(400), millis(50)), call).await;
+        let reason = result.err().map(|error| rejection(&error).reason());
+        assert_eq!(
+            reason,
+            cut.then_some(Reason::DeadlineExceeded),
+            "{after} ms"
+        );
+    }
+}

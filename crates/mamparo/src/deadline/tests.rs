@@ -9,15 +9,15 @@ use std::time::Duration;
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt;
 use mamparo_core::{
-    BoxError, CallContext, Deadline, Dependency, Event, LayerKind, Observer, Rejection, Reserve,
-    What, clock,
+    BoxError, CallContext, Deadline, Dependency, Event, LayerKind, Observer, Reason, Rejection,
+    Reserve, What, clock,
 };
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Door, NeverReady, Script, Step};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 
 use super::*;
-use crate::wire::NoWire;
+use crate::wire::{HttpWire, NoWire};
 
 const CATALOG: &str = "catalog";
 
@@ -432,4 +432,29 @@ fn limits_that_make_no_sense_are_refused_by_name() {
         Some(Duration::from_secs(10))
     );
     assert_eq!(DeadlinePolicy::none().limit(), None);
+}
+
+fn with_status(status: &str) -> Response<ScriptedBody> {
+    let mut answer = Response::new(ScriptedBody::empty());
+    let status = status.parse().unwrap();
+    answer.headers_mut().insert("grpc-status", status);
+    answer
+}
+
+/// `ST-03`, `ST-04`: tonic's own timer says `CANCELLED` when the deadline that we told it has passed.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_answer_after_the_deadline_says_that_it_has_passed() {
+    let grpc = |limit| {
+        let policy = DeadlinePolicy::within(millis(limit)).unwrap();
+        DeadlineLayer::with_wire(policy, HttpWire::grpc())
+    };
+    let cases = [("1", 100, true), ("1", 101, false), ("5", 100, false)];
+    for (status, limit, cut) in cases {
+        let step = Step::answer(with_status(status)).after(millis(100));
+        let peer: Script<Request<()>, Response<ScriptedBody>> = Script::new([step]);
+        let result = grpc(limit).layer(peer).oneshot(request(&[])).await;
+        let reason = result.err().map(|error| rejection(&error).reason());
+        let expected = cut.then_some(Reason::DeadlineExceeded);
+        assert_eq!(reason, expected, "status {status} within {limit} ms");
+    }
 }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use http_body::{Body, Frame, SizeHint};
+use mamparo_core::grpc::Code;
 use mamparo_core::{BoxError, CallContext};
 use pin_project::pin_project;
 
@@ -14,7 +15,8 @@ use super::bounds::Bounded;
 /// A response body that is cut at a deadline, or when it stalls.
 ///
 /// A cut drops the body, so that the connection is given up, and ends the stream with a
-/// [`Rejection`](mamparo_core::Rejection). A frame that is there after the deadline is given only if it is the last.
+/// [`Rejection`](mamparo_core::Rejection). A frame that is there after the deadline is given only if it is the last, and no
+/// trailers of gRPC's that say `CANCELLED`.
 #[pin_project]
 pub struct TimedBody<B> {
     #[pin]
@@ -67,10 +69,10 @@ where
             Err(promised) => ready!(bounds.as_mut().poll_reached(promised, cx)),
             Ok(frame) => {
                 *open.idle_until = None;
-                let data = matches!(&frame, Some(Ok(frame)) if frame.is_data());
-                // Without this a body that always has a frame ready would go on for ever.
-                let more = data && !body.is_end_stream();
-                let Some(rejection) = open.limits.passed_in_stream(more) else {
+                let Some(rejection) = open
+                    .limits
+                    .passed_in_stream(is_cut_by_deadline(&frame, &body))
+                else {
                     return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
                 };
                 rejection
@@ -90,6 +92,19 @@ where
             Some(body) => body.size_hint(),
             None => SizeHint::with_exact(0),
         }
+    }
+}
+
+/// Tells whether a frame that comes after the deadline gives way to it.
+fn is_cut_by_deadline<B: Body>(frame: &Option<Result<Frame<B::Data>, B::Error>>, body: &B) -> bool {
+    let Some(Ok(frame)) = frame else {
+        return false;
+    };
+    match frame.trailers_ref() {
+        // A gRPC server that obeys our deadline may say that it was cancelled.
+        Some(trailers) => Code::of_headers(trailers) == Some(Code::Cancelled),
+        // Without this a body that always has a frame ready would go on for ever.
+        None => frame.is_data() && !body.is_end_stream(),
     }
 }
 

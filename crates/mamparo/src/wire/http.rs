@@ -7,6 +7,7 @@ use ::http::{Request, Response};
 use http_body::Body;
 use mamparo_core::BoxError;
 use mamparo_core::clock::{SystemClock, WallClock};
+use mamparo_core::grpc::Code;
 
 use super::{BodyLimits, BoundsAnswer, CarriesDeadline, TimedBody};
 use crate::replay::ATTEMPT_HEADER;
@@ -14,14 +15,16 @@ use crate::wire::codec::{DeadlineHeader, DeadlineHeaders, Read};
 
 /// The deadline headers that are accepted, and those that are sent.
 ///
-/// By default `x-request-timeout-ms` and `grpc-timeout` are accepted, and the first is sent.
+/// By default `x-request-timeout-ms` and `grpc-timeout` are accepted, and the first is sent. [`HttpWire::grpc`] knows
+/// `grpc-timeout` only.
 ///
 /// ```
 /// use mamparo::wire::codec::DeadlineHeader;
 /// use mamparo::wire::HttpWire;
 ///
-/// let wire = HttpWire::default().sends(DeadlineHeader::grpc_timeout());
+/// let wire = HttpWire::default().sends(DeadlineHeader::seconds("request-timeout")?);
 /// # let _ = wire;
+/// # Ok::<(), mamparo::InvalidSetting>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct HttpWire {
@@ -30,6 +33,7 @@ pub struct HttpWire {
     only_accepted: DeadlineHeaders,
     only_sent: DeadlineHeaders,
     wall_clock: Arc<dyn WallClock>,
+    grpc: bool,
 }
 
 impl HttpWire {
@@ -44,19 +48,39 @@ impl HttpWire {
             accepted,
             sent,
             wall_clock,
+            grpc: false,
+        }
+    }
+
+    /// gRPC's place: `grpc-timeout` is accepted and sent, and no other header (gRPC over HTTP/2, "Requests").
+    ///
+    /// An answer with status `CANCELLED` that comes once the deadline has passed is the deadline's doing, and becomes a
+    /// rejection that says so: what the peer calls it depends on which of two clocks was read first.
+    #[must_use]
+    pub fn grpc() -> Self {
+        let headers = DeadlineHeaders::from(DeadlineHeader::grpc_timeout());
+        Self {
+            grpc: true,
+            ..Self::new(headers.clone(), headers, Arc::new(SystemClock))
         }
     }
 
     /// Accepts these headers, instead of the default ones.
     #[must_use]
     pub fn accepts(self, headers: impl Into<DeadlineHeaders>) -> Self {
-        Self::new(headers.into(), self.sent, self.wall_clock)
+        Self {
+            grpc: self.grpc,
+            ..Self::new(headers.into(), self.sent, self.wall_clock)
+        }
     }
 
-    /// Sends these headers, instead of `x-request-timeout-ms`.
+    /// Sends these headers, instead of the default one.
     #[must_use]
     pub fn sends(self, headers: impl Into<DeadlineHeaders>) -> Self {
-        Self::new(self.accepted, headers.into(), self.wall_clock)
+        Self {
+            grpc: self.grpc,
+            ..Self::new(self.accepted, headers.into(), self.wall_clock)
+        }
     }
 
     /// Sets the clock against which absolute deadlines are read and written.
@@ -142,5 +166,10 @@ where
 
     fn bound(&self, answer: Response<B>, limits: impl FnOnce() -> BodyLimits) -> Self::Bounded {
         answer.map(|body| TimedBody::new(body, limits))
+    }
+
+    #[inline]
+    fn says_cancelled(&self, answer: &Response<B>) -> bool {
+        self.grpc && Code::of_headers(answer.headers()) == Some(Code::Cancelled)
     }
 }

@@ -37,4 +37,10 @@ pub trait BoundsAnswer<Res>: Send + Sync + 'static {
 
     /// Bounds an answer; the limits are asked for only where there is a stream to bound.
     fn bound(&self, answer: Res, limits: impl FnOnce() -> BodyLimits) -> Self::Bounded;
+
+    /// Tells whether an answer says that the call was cancelled, which whoever obeys our deadline may say at its end.
+    #[inline]
+    fn says_cancelled(&self, _answer: &Res) -> bool {
+        false
+    }
 }

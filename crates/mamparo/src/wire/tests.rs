@@ -103,6 +103,20 @@ fn http_writes_what_remains_in_place_of_what_was_carried() {
     assert_eq!(request.headers()[MS], "299");
 }
 
+/// Row P-A1: what a caller set by hand never leaves, in gRPC's form neither.
+#[test]
+fn grpc_sends_what_remains_in_its_own_header_only() {
+    let wire = HttpWire::grpc().wall_clock(Unread);
+    for carried in ["30S", "100m", "1H", "nonsense"] {
+        let mut request = request(&[("grpc-timeout", carried), ("te", "trailers")]);
+        wire.write(&mut request, millis(150));
+        assert_eq!(request.headers().len(), 2, "{carried}");
+        assert_eq!(request.headers()["grpc-timeout"], "150000u", "{carried}");
+    }
+    let read = wire.read(&request(&[("x-request-timeout-ms", "700")]));
+    assert!(read.is_empty(), "no header of HTTP's");
+}
+
 #[test]
 fn http_reads_and_writes_times_of_day_by_the_clock_that_it_is_given() {
     let until = || DeadlineHeader::epoch_millis("x-until").unwrap();
@@ -307,6 +321,30 @@ async fn the_last_frame_is_given_although_the_deadline_has_passed() {
     assert_eq!(text(&mut whole).await.unwrap().unwrap(), "whole");
     assert!(whole.is_end_stream());
     assert!(ended.frame().await.unwrap().unwrap().is_trailers());
+}
+
+/// `ST-03`: the peer's timer was a little earlier than ours, and tonic's calls that cancelled.
+#[tokio::test(start_paused = true)]
+async fn trailers_that_say_cancelled_after_the_deadline_say_that_it_has_passed() {
+    let cases = [
+        ("1", 100, Some(Reason::DeadlineExceeded)),
+        ("1", 101, None),
+        ("0", 100, None),
+        ("14", 100, None),
+    ];
+    for (status, deadline, expected) in cases {
+        let frames = Frames::new()
+            .data("a")
+            .wait(millis(100))
+            .trailer("grpc-status", status);
+        let mut body = body(frames, limits(Some(deadline), None));
+        assert!(text(&mut body).await.unwrap().is_ok());
+        let end = body.frame().await.unwrap();
+        let reason = end
+            .err()
+            .map(|error| Rejection::of(&*error).unwrap().reason());
+        assert_eq!(reason, expected, "status {status}, deadline {deadline}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
