@@ -161,7 +161,7 @@ impl Rejection {
             retry_after: None,
             last_response: None,
             #[cfg(feature = "tonic")]
-            status: LazyStatus::NONE,
+            status: LazyStatus::new(),
         }
     }
 

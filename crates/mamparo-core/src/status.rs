@@ -15,7 +15,9 @@ pub(crate) struct LazyStatus(OnceLock<Status>);
 
 impl LazyStatus {
     /// Not made yet.
-    pub(crate) const NONE: Self = Self(OnceLock::new());
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
 
     /// Returns the status of the rejection that this belongs to.
     pub(crate) fn of(&self, rejection: &Rejection) -> &Status {
@@ -26,7 +28,7 @@ impl LazyStatus {
 /// A copy makes its own, since it may be changed first.
 impl Clone for LazyStatus {
     fn clone(&self) -> Self {
-        Self::NONE
+        Self::new()
     }
 }
 
@@ -126,6 +128,8 @@ mod tests {
         let second = first.clone().with_retry_after(Duration::from_secs(1));
         let status = second.source().unwrap().downcast_ref::<Status>().unwrap();
         assert!(status.metadata().contains_key("grpc-retry-pushback-ms"));
+        let before = first.source().unwrap().downcast_ref::<Status>().unwrap();
+        assert!(before.metadata().is_empty());
     }
 
     /// Each layer's future keeps room for one.
