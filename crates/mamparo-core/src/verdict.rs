@@ -27,6 +27,7 @@ pub struct Verdict {
     exact: bool,
     once: bool,
     forbidden: bool,
+    code: Option<Code>,
 }
 
 /// Whether an attempt counts, and as what.
@@ -119,6 +120,7 @@ impl Verdict {
             exact: false,
             once: false,
             forbidden: false,
+            code: None,
         }
     }
 
@@ -166,6 +168,12 @@ impl Verdict {
         self
     }
 
+    /// Adds the status of gRPC that it was read from, for whoever records the call.
+    pub const fn with_code(mut self, code: Code) -> Self {
+        self.code = Some(code);
+        self
+    }
+
     /// Returns the class.
     #[must_use]
     pub const fn class(self) -> Class {
@@ -203,6 +211,12 @@ impl Verdict {
     #[must_use]
     pub const fn is_forbidden(self) -> bool {
         self.forbidden
+    }
+
+    /// Returns the status of gRPC that it was read from, if it was.
+    #[must_use]
+    pub const fn code(self) -> Option<Code> {
+        self.code
     }
 
     /// Returns how the attempt failed, if it did.

@@ -39,7 +39,7 @@ fn with_status(code: Code, headers: &HeaderMap) -> Verdict {
     let Some(kind) = code.kind() else {
         return Verdict::SUCCESS;
     };
-    let verdict = Verdict::failure(kind, Resend::IfListed(code));
+    let verdict = Verdict::failure(kind, Resend::IfListed(code)).with_code(code);
     match Pushback::of(headers) {
         None => verdict,
         Some(Pushback::After(wait)) => verdict.after_exactly(wait),
@@ -49,12 +49,16 @@ fn with_status(code: Code, headers: &HeaderMap) -> Verdict {
 }
 
 fn of_error(error: &BoxError) -> Verdict {
-    known_error(error).unwrap_or_else(|| {
-        let kind = Code::of_error(error).kind();
-        kind.map_or(Verdict::SUCCESS, |kind| {
-            Verdict::failure(kind, Resend::Never)
-        })
-    })
+    let code = Code::of_error(error);
+    let verdict = known_error(error).unwrap_or_else(|| {
+        let failure = |kind| Verdict::failure(kind, Resend::Never);
+        code.kind().map_or(Verdict::SUCCESS, failure)
+    });
+    // What nobody knows says less than the verdict's kind.
+    if verdict.kind().is_some() && code != Code::Unknown {
+        return verdict.with_code(code);
+    }
+    verdict
 }
 
 impl<B: 'static> Classify<Response<B>> for Grpc {

@@ -267,3 +267,22 @@ proptest! {
         let _text = message::decode(&value);
     }
 }
+
+/// RP-04: who records a call says its status, wherever that came from.
+#[test]
+fn a_verdict_carries_the_status_that_it_was_read_from() {
+    let unavailable = Some(Code::Unavailable);
+    assert_eq!(judged(&[("grpc-status", "14")]).code(), unavailable);
+    let page = Response::builder().status(503).body(()).unwrap();
+    assert_eq!(Grpc.head(Ok(&page)).verdict.code(), unavailable);
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", HeaderValue::from_static("15"));
+    let trailers = End::Trailers(Some(&trailers));
+    assert_eq!(ended(trailers).code(), Some(Code::DataLoss));
+    let cut = Rejection::cut(Reason::AttemptTimedOut, "d".into()).into();
+    let verdict = Classify::<Response<()>>::head(&Grpc, Err(&cut)).verdict;
+    assert_eq!(verdict.code(), Some(Code::DeadlineExceeded));
+    let unknown = BoxError::from("nobody knows it");
+    let verdict = Classify::<Response<()>>::head(&Grpc, Err(&unknown)).verdict;
+    assert_eq!(verdict.code(), None);
+}
