@@ -6,11 +6,16 @@ use std::time::Duration;
 
 use mamparo::breaker::{BreakerLayer, BreakerPolicy};
 use mamparo::bulkhead::{BulkheadLayer, BulkheadPolicy};
+use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::load_shed::{LoadShedLayer, LoadShedPolicy};
 use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
+use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo_core::breaker::{BreakerDecision, BreakerState};
 use mamparo_core::clock;
-use mamparo_core::{BoxError, CallContext, LayerKind, Plain, Scope};
+use mamparo_core::{
+    Backoff, BoxError, Budget, CallContext, Classify, Jitter, Kind, LayerKind, Plain, Resend,
+    Scope, Verdict,
+};
 use mamparo_testkit::service::{Script, Step};
 use tower::{Layer, Service, ServiceExt};
 
@@ -122,4 +127,56 @@ async fn load_shedding_notes_how_long_a_call_has_waited_for_its_turn() {
     let late = late.await;
     assert_eq!(late.queue_wait(), Some(20 * MS));
     assert_eq!(late.limit_in_force(), Some(20));
+}
+
+/// Row P-D9: how often it was sent again, and for how long no attempt was under way.
+#[tokio::test(start_paused = true)]
+async fn a_retry_notes_its_resends_and_the_pauses_before_them() {
+    let backoff = Backoff::builder().jitter(Jitter::None).build().unwrap();
+    let policy = RetryPolicy::builder().backoff(backoff).build().unwrap();
+    let retry = RetryLayer::new(policy, Plain::idempotent()).dependency("catalog");
+    let failing = Script::new([
+        Step::error(std::io::Error::other("down")).after(MS),
+        Step::error(std::io::Error::other("down")).after(MS),
+        Step::answer(3),
+    ]);
+    let noted = noted(retry.layer(failing)).await.resends();
+    assert_eq!((noted.retries, noted.hedges), (2, 0));
+    assert_eq!(noted.pause(), 300 * MS, "100 ms, then 200 ms");
+
+    let noted = self::noted(retry.layer(peer())).await.resends();
+    assert_eq!((noted.retries, noted.pause()), (0, Duration::ZERO));
+}
+
+/// Row P-D9: a hedge beside another attempt is no pause, and one that stands in for the last is.
+#[tokio::test(start_paused = true)]
+async fn a_hedge_notes_what_it_sent_and_the_pauses_without_an_attempt() {
+    let policy = HedgePolicy::builder()
+        .fixed(100 * MS)
+        .without_extra_load_cap()
+        .budget(Budget::unlimited())
+        .max_attempts(3)
+        .build()
+        .unwrap();
+    let hedge = HedgeLayer::new(policy.clone(), Plain::idempotent()).dependency("catalog");
+    let beside = Script::new([
+        Step::answer(3).after(150 * MS),
+        Step::answer(3).after(150 * MS),
+    ]);
+    let noted = noted(hedge.layer(beside)).await.resends();
+    assert_eq!((noted.retries, noted.hedges), (0, 1));
+    assert_eq!(noted.pause(), Duration::ZERO);
+
+    let wait = 80 * MS;
+    let asks =
+        Plain::idempotent().refine(
+            move |outcome: Result<&u32, &BoxError>, verdict| match outcome {
+                Ok(0) => Verdict::failure(Kind::Unavailable, Resend::IfIdempotent).after(wait),
+                _ => verdict,
+            },
+        );
+    let hedge = HedgeLayer::new(policy, asks).dependency("catalog");
+    let alone = Script::new([Step::answer(0).after(MS), Step::answer(3)]);
+    let noted = self::noted(hedge.layer(alone)).await.resends();
+    assert_eq!((noted.retries, noted.hedges, noted.pause()), (0, 1, wait));
 }

@@ -27,6 +27,7 @@ mod view;
 
 pub use attempt::{AttemptLimit, Limited};
 pub use call::{CallContext, Cause, LayerKind, OperationId};
+pub use notes::Resends;
 pub use scope::{Entered, Scope};
 pub use task::{InContext, carry, detach};
 

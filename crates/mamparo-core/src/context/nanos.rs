@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A duration of up to 584 years.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Nanos(u64);
 
 impl Nanos {

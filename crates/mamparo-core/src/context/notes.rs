@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::nanos::Nanos;
-use super::{CallContext, current};
+use super::{CallContext, Cause, current};
 use crate::Dependency;
 use crate::breaker::{BreakerDecision, BreakerState};
 
@@ -16,6 +16,44 @@ pub(super) struct Notes {
     breaker: Option<(BreakerState, BreakerDecision)>,
     queue: Option<Queued>,
     rate_limited: Option<RateLimited>,
+    resends: Resends,
+}
+
+/// How often an operation was sent again, by what led to it.
+///
+/// Each count stops at 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resends {
+    /// Because an attempt had failed.
+    pub retries: u8,
+    /// Beside other attempts, or for one of them that had failed.
+    pub hedges: u8,
+    pause: Nanos,
+}
+
+impl Resends {
+    pub(super) const NONE: Self = Self {
+        retries: 0,
+        hedges: 0,
+        pause: Nanos::ZERO,
+    };
+
+    /// Returns for how long no attempt was under way, in all.
+    #[must_use]
+    pub const fn pause(&self) -> Duration {
+        self.pause.duration()
+    }
+
+    fn count(&mut self, cause: Cause, pause: Duration) {
+        let count = match cause {
+            Cause::Retry => &mut self.retries,
+            Cause::Hedge => &mut self.hedges,
+            _ => return,
+        };
+        *count = count.saturating_add(1);
+        self.pause = Nanos::of(self.pause().saturating_add(pause));
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +74,7 @@ impl Notes {
         breaker: None,
         queue: None,
         rate_limited: None,
+        resends: Resends::NONE,
     };
 }
 
@@ -91,6 +130,29 @@ impl CallContext {
                 attempt: context.view.attempt,
             });
         });
+    }
+
+    /// Notes that the current attempt is a resend, after a pause in which no attempt was under way.
+    ///
+    /// ```
+    /// use mamparo_core::{CallContext, Cause, LayerKind, Scope};
+    /// use std::time::Duration;
+    ///
+    /// let mut scope = Scope::join(LayerKind::Retry, "catalog".into());
+    /// scope.set_attempt(2, 3, Cause::Retry);
+    /// scope.enter(|| CallContext::note_resend(Duration::from_millis(80)));
+    /// let noted = scope.context().resends();
+    /// assert_eq!((noted.retries, noted.hedges), (1, 0));
+    /// assert_eq!(noted.pause(), Duration::from_millis(80));
+    /// ```
+    pub fn note_resend(pause: Duration) {
+        current::with(|context| context.notes.resends.count(context.view.cause, pause));
+    }
+
+    /// Returns how often the operation was sent again.
+    #[must_use]
+    pub const fn resends(&self) -> Resends {
+        self.notes.resends
     }
 
     /// Returns the state in which a circuit breaker has last decided on the call, and what it decided.

@@ -75,6 +75,7 @@ pub(super) struct Arm<S: Service<W>, W> {
     pub(super) run: Run,
     spent: Option<Spent>,
     why: Why,
+    prepared: Instant,
 }
 
 /// What is known of an attempt that runs.
@@ -125,7 +126,14 @@ where
     S: Service<W>,
     S::Error: Into<BoxError>,
 {
-    pub(super) fn new(service: S, number: u32, wire: W, paid: Paid, why: Why) -> Self {
+    /// An attempt that is prepared `now`.
+    pub(super) fn new(
+        service: S,
+        number: u32,
+        (wire, paid): (W, Paid),
+        why: Why,
+        now: Instant,
+    ) -> Self {
         Self {
             state: State::Readying {
                 service,
@@ -134,6 +142,7 @@ where
             run: Run::numbered(number),
             spent: None,
             why,
+            prepared: now,
         }
     }
 
@@ -187,7 +196,15 @@ where
                 delay: this.why.delay,
             };
             scene.report(observer, sent);
-            let future = this.run.within(scene, || service.call(wire));
+            // Prepared as the last of the others ended, where none is under way.
+            let pause = match beside {
+                0 => now.saturating_duration_since(*this.prepared),
+                _ => Duration::ZERO,
+            };
+            let future = this.run.within(scene, || {
+                CallContext::note_resend(pause);
+                service.call(wire)
+            });
             this.state.set(State::Running { future });
         }
     }

@@ -352,7 +352,7 @@ where
         };
         let paid = Paid { budget, extra };
         let service = self.made.another();
-        Ok(Box::pin(Arm::new(service, number, wire, paid, why)))
+        Ok(Box::pin(Arm::new(service, number, (wire, paid), why, now)))
     }
 
     /// Polls the attempts beside the first: returns what the caller gets, if that is clear by now.

@@ -62,6 +62,7 @@ struct Next<W> {
     wire: W,
     withdrawal: Withdrawal,
     failed: Verdict,
+    failed_at: Instant,
 }
 
 /// What a failed attempt leads to.
@@ -262,6 +263,7 @@ impl<S: Clone, P, H> Operation<S, P, H> {
             wire,
             withdrawal,
             failed: verdict,
+            failed_at: now,
         };
         Ok((wait, next))
     }
@@ -304,14 +306,21 @@ impl<S: Clone, P, H> Operation<S, P, H> {
         S: Service<W>,
     {
         let Next {
-            wire, withdrawal, ..
+            wire,
+            withdrawal,
+            failed_at,
+            ..
         } = *next?;
         // Heard by the retries around this one, so it is said outside of its own context.
         CallContext::report_resend();
         self.sends_before = self.scope.sends();
         let resending = self.resending.as_deref_mut()?;
         resending.in_flight = Some(withdrawal.spend());
-        Some(self.scope.enter(|| resending.service.call(wire)))
+        let pause = clock::now().saturating_duration_since(failed_at);
+        Some(self.scope.enter(|| {
+            CallContext::note_resend(pause);
+            resending.service.call(wire)
+        }))
     }
 
     /// The inner service failed before the resend could be made: the attempt was not sent.
