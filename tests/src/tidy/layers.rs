@@ -197,7 +197,12 @@ const EXTRAS: &[Exception] = &[
     (
         "rejection",
         "answer.rs",
-        "how an error is written, for HTTP and for gRPC",
+        "in which form an error is written, and how HTTP's is",
+    ),
+    (
+        "rejection",
+        "grpc.rs",
+        "how a gRPC caller is told of an error",
     ),
     (
         "rejection",

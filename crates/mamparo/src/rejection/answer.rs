@@ -1,10 +1,11 @@
-//! How an error is written: as a problem, or as gRPC does.
+//! In which form an error is written, and how HTTP's is.
 
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
 use mamparo_core::Ending;
+use mamparo_core::grpc::is_grpc;
 
 use super::RejectionPolicy;
 use super::state::{Problem, Told, is_exhausted};
@@ -12,9 +13,6 @@ use super::state::{Problem, Told, is_exhausted};
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 /// The registry of RFC 9457 §4.2, for which draft-ietf-httpapi-ratelimit-headers-10 §6 asks for two types.
 const PROBLEM_TYPES: &str = "https://iana.org/assignments/http-problem-types";
-const GRPC: &str = "application/grpc";
-const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
-const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const EXHAUSTED: HeaderValue = HeaderValue::from_static("exhausted");
 
 /// The form in which a request's error is answered.
@@ -24,7 +22,7 @@ pub(super) enum Form {
     Problem,
     /// Its headers only: the request was HEAD.
     Head,
-    /// Trailers-Only.
+    /// Trailers: alone, or after what has been sent.
     Grpc,
 }
 
@@ -35,31 +33,19 @@ impl Form {
         if request.method() == Method::HEAD {
             return Self::Head;
         }
-        match request.headers().get(CONTENT_TYPE) {
-            Some(value) if is_grpc(value.as_bytes()) => Self::Grpc,
-            _ => Self::Problem,
+        if is_grpc(request.headers()) {
+            Self::Grpc
+        } else {
+            Self::Problem
         }
     }
 }
 
-/// `application/grpc`, alone or with a suffix or parameters; not `application/grpc-web`, whose trailers are a body.
-fn is_grpc(content_type: &[u8]) -> bool {
-    let Some((head, rest)) = content_type.split_at_checked(GRPC.len()) else {
-        return false;
-    };
-    head.eq_ignore_ascii_case(GRPC.as_bytes())
-        && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
-}
-
-/// Writes what the caller is told.
+/// Writes what a caller of HTTP's is told.
 #[cold]
-pub(super) fn write(policy: &RejectionPolicy, told: &Told, form: Form) -> Response<String> {
-    let mut response = match form {
-        Form::Problem => problem(told),
-        Form::Head => problem(told).map(|_| String::new()),
-        Form::Grpc => trailers_only(told.grpc_status, told.detail),
-    };
-    if let Some(wait) = told.retry_after {
+pub(super) fn write(policy: &RejectionPolicy, told: &Told) -> Response<String> {
+    let mut response = problem(told);
+    if let Some(wait) = told.retry_after() {
         let wait = HeaderValue::from(whole_seconds(wait));
         response.headers_mut().insert(RETRY_AFTER, wait);
     }
@@ -95,16 +81,6 @@ fn problem(told: &Told) -> Response<String> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
-    response
-}
-
-fn trailers_only(status: u8, message: &'static str) -> Response<String> {
-    let mut response = Response::new(String::new());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(GRPC));
-    headers.insert(GRPC_STATUS, HeaderValue::from(u16::from(status)));
-    // Plain words: what would have to be percent-encoded is not in them.
-    headers.insert(GRPC_MESSAGE, HeaderValue::from_static(message));
     response
 }
 

@@ -6,7 +6,7 @@ use http::{HeaderName, Response, StatusCode};
 use mamparo_core::InvalidSetting;
 use mamparo_core::http::EXHAUSTED_HEADER;
 
-use super::answer::{Form, write};
+use super::answer::write;
 use super::state::tell;
 
 /// How errors are answered.
@@ -58,7 +58,7 @@ impl RejectionPolicy {
     /// ```
     #[must_use]
     pub fn answer(&self, error: &(dyn Error + 'static)) -> Response<String> {
-        write(self, &tell(self, error), Form::Problem)
+        write(self, &tell(self, error))
     }
 
     pub(super) const fn timeout_status(&self) -> StatusCode {

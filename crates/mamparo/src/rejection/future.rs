@@ -1,20 +1,21 @@
 //! One request, until it is answered in some way.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use http::Response;
+use http::{HeaderMap, Response};
 use mamparo_core::shard::Held;
 use mamparo_core::{BoxError, CallContext, Event, What};
 use pin_project::pin_project;
 
-use super::RejectionBody;
 use super::answer::{Form, hand_on, write};
 use super::layer::Shared;
-use super::state::tell;
+use super::state::{Told, tell};
+use super::{RejectionBody, grpc};
 
 /// The future of a request whose error becomes a response.
 #[pin_project]
@@ -68,7 +69,11 @@ where
             Now::Calling(future) => match ready!(future.poll(cx)) {
                 Ok(mut response) => {
                     hand_on(&this.shared.policy, &mut response);
-                    return Poll::Ready(Ok(response.map(RejectionBody::inner)));
+                    let shared = this.shared;
+                    return Poll::Ready(Ok(response.map(|body| match this.form {
+                        Form::Grpc => RejectionBody::grpc(body, shared.clone()),
+                        Form::Problem | Form::Head => RejectionBody::inner(body),
+                    })));
                 }
                 Err(error) => error.into(),
             },
@@ -77,20 +82,34 @@ where
                 None => return Poll::Pending, // polled after its end
             },
         };
-        let response = this.shared.answer(&error, *this.form);
+        let response = this.shared.answer(&*error, *this.form);
         Poll::Ready(Ok(response.map(RejectionBody::ours)))
     }
 }
 
 impl Shared {
     #[cold]
-    fn answer(&self, error: &BoxError, form: Form) -> Response<String> {
-        let error = &**error;
+    fn answer(&self, error: &(dyn Error + 'static), form: Form) -> Response<String> {
+        match form {
+            Form::Grpc => grpc::alone(self.trailers(error)),
+            Form::Problem => write(&self.policy, &self.tell(error)),
+            Form::Head => write(&self.policy, &self.tell(error)).map(|_| String::new()),
+        }
+    }
+
+    /// The trailers that end an answer of gRPC's.
+    #[cold]
+    pub(super) fn trailers(&self, error: &(dyn Error + 'static)) -> HeaderMap {
+        grpc::trailers(&self.policy, &self.tell(error), error)
+    }
+
+    /// Says what the caller is told, and reports what it is not.
+    fn tell(&self, error: &(dyn Error + 'static)) -> Told {
         let told = tell(&self.policy, error);
         let status = told.status;
         let what = What::ErrorAnswered { error, status };
         Event::report(self.observer.as_ref(), &CallContext::current(), what);
-        write(&self.policy, &told, form)
+        told
     }
 }
 

@@ -16,17 +16,21 @@
 //! - HTTP gets `application/problem+json` (RFC 9457) in words of our own: neither an error's text nor anything that the
 //!   caller sent is told. HEAD gets the headers only.
 //! - gRPC, told by its content type, gets a Trailers-Only response (gRPC over HTTP/2, "Responses"): status 200,
-//!   `grpc-status` and `grpc-message`. gRPC-Web is answered as HTTP is.
+//!   `grpc-status` and `grpc-message`. gRPC-Web is answered as HTTP is: put tonic-web's layer outside of this one.
 //! - `Retry-After` is there where the rejection knows how long to wait, and says 1 s where it does not, but a later request
-//!   may find what this one did not: a place, a closed breaker.
+//!   may find what this one did not: a place, a closed breaker. gRPC gets `grpc-retry-pushback-ms` in its place, and only
+//!   where it is known: all clients come back at exactly that moment (gRFC A6), so that a guess would gather them.
 //! - A rate limit and a lack of capacity have a problem type of their own
 //!   (draft-ietf-httpapi-ratelimit-headers-10 §6), the others are `about:blank`.
 //! - When the handler's own attempts are spent, `x-mamparo-retry: exhausted` tells a caller's retry not to multiply
-//!   them; on an error, and on a response that the handler hands on as it came.
+//!   them; on an error, and on a response that the handler hands on as it came. To gRPC a pushback of -1 says so, as it does
+//!   where no later request can succeed.
+//! - With feature `tonic`, a layer further in whose error is a `tonic::Status` has it sent to gRPC as it is, as tonic does.
 //! - The error itself is reported as [`What::ErrorAnswered`](mamparo_core::What::ErrorAnswered), so that it can be logged.
 //!
-//! An error that comes while a body is being sent cannot become a response any more, since its head has been sent: the
-//! stream breaks off, which HTTP/1.1 and HTTP/2 both show to the client.
+//! An error that comes while a body is being sent cannot become a response any more, since its head has been sent. gRPC has
+//! its status in the trailers, and gets it there. Any other stream breaks off, which HTTP/1.1 and HTTP/2 both show to the
+//! client.
 //!
 //! # States
 //!
@@ -68,6 +72,7 @@ mod answer;
 mod body;
 mod config;
 mod future;
+mod grpc;
 mod layer;
 mod service;
 mod state;

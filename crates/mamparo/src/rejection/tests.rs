@@ -4,18 +4,21 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use mamparo_core::{
     BoxError, Dependency, Ending, Event, Kind, NotResent, Observer, Reason, Rejection, Resend,
     RetryError, TransportError, What,
 };
-use mamparo_testkit::body::{Frames, ScriptedBody};
+use mamparo_testkit::body::{BodyWatch, Frames, ScriptedBody};
 use mamparo_testkit::service::{Door, Script, Step};
 use tower::{Layer, Service, ServiceExt};
 
 use super::answer::{Form, write};
+use super::grpc;
 use super::state::tell;
 use super::*;
 
@@ -181,8 +184,10 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
         let told = tell(&policy, &*error);
         let plain = |c: char| c == ' ' || c.is_ascii_alphabetic() || c == ',';
         assert!(told.detail.chars().all(plain), "{}", told.detail);
-        let problem = write(&policy, &told, Form::Problem).into_body();
+        let problem = write(&policy, &told).into_body();
         assert!(!problem.contains("secret"), "{problem}");
+        let trailers = grpc::trailers(&policy, &told, &*error);
+        assert_eq!(trailers["grpc-message"], told.detail);
     }
 }
 
@@ -237,7 +242,7 @@ async fn a_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
             Some(grpc_status),
             "{rejection}"
         );
-        assert_eq!(header(&grpc, "retry-after"), retry_after, "{rejection}");
+        assert_eq!(header(&grpc, "retry-after"), None, "{rejection}");
         let answer = answered(rejection.clone(), request()).await;
         assert_eq!(answer.status(), status, "{rejection}");
         assert_eq!(header(&answer, "retry-after"), retry_after, "{rejection}");
@@ -293,8 +298,6 @@ async fn spent_attempts_are_told_so_that_the_caller_does_not_multiply_them() {
     };
     let marked = Some("exhausted".to_owned());
     assert_eq!(told(failed(exhausted), request()).await, marked);
-    let grpc = typed("application/grpc");
-    assert_eq!(told(failed(exhausted), grpc).await, marked);
     let once = failed(NotResent::NotIdempotent);
     assert_eq!(told(once, request()).await, None);
     assert_eq!(told("a bug".into(), request()).await, None);
@@ -378,18 +381,129 @@ async fn a_service_that_is_not_ready_for_good_answers_with_its_error_each_time()
     assert_eq!(inner.started(), 0);
 }
 
+/// `PB-01`, `PB-03`, `PB-04`: gRPC has one word for all of it, which all clients obey to the millisecond.
 #[tokio::test]
-async fn an_error_in_a_body_that_has_begun_passes_as_it_is() {
-    let frames = Frames::new().data("half").error("torn");
-    let step = Step::answer(Response::new(ScriptedBody::new(frames)));
-    let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [step]);
+async fn grpc_is_pushed_back_where_it_is_known_until_when_and_told_where_it_is_in_vain() {
+    let refused = |reason| Rejection::refused(reason, Dependency::UNNAMED);
+    let known = refused(Reason::BreakerOpen).with_retry_after(Duration::from_micros(2_500_001));
+    let exhausted = NotResent::AttemptsExhausted;
+    let cases: [(BoxError, Option<&str>); 6] = [
+        (known.into(), Some("2501")),
+        (refused(Reason::Overloaded).into(), None),
+        (refused(Reason::DeadlineExceeded).into(), None),
+        (refused(Reason::AboveBurst).into(), Some("-1")),
+        (failed(exhausted), Some("-1")),
+        (failed(NotResent::NotIdempotent), None),
+    ];
+    for (error, pushback) in cases {
+        let shown = error.to_string();
+        let answer = answered(error, typed("application/grpc")).await;
+        let told = header(&answer, "grpc-retry-pushback-ms");
+        assert_eq!(told, pushback, "{shown}");
+        assert_eq!(header(&answer, "retry-after"), None, "{shown}");
+        assert_eq!(header(&answer, "x-mamparo-retry"), None, "{shown}");
+    }
+    let policy = RejectionPolicy::builder().exhausted_header(None);
+    let (policy, error) = (policy.build().unwrap(), failed(exhausted));
+    let trailers = grpc::trailers(&policy, &tell(&policy, &*error), &*error);
+    assert!(!trailers.contains_key("grpc-retry-pushback-ms"));
+}
+
+type Stream = UnsyncBoxBody<Bytes, BoxError>;
+
+/// What a client reads of a body that breaks with this error.
+async fn streamed(
+    frames: Frames,
+    error: impl Into<BoxError>,
+    request: Question,
+) -> (RejectionBody<Stream>, BodyWatch) {
+    let body = ScriptedBody::new(frames);
+    let watch = body.watch();
+    let mut error = Some(error.into());
+    let body = body
+        .map_err(move |_| error.take().expect("one error"))
+        .boxed_unsync();
+    let step = Step::answer(Response::new(body));
+    let inner: Script<Question, Response<Stream>, ()> = Script::noting(|_| (), [step]);
     let answer = RejectionLayer::default()
         .layer(inner)
-        .oneshot(request())
+        .oneshot(request)
         .await;
-    let mut body = answer.unwrap().into_body();
+    (answer.unwrap().into_body(), watch)
+}
+
+fn half() -> Frames {
+    Frames::new().data("half").error("torn").data("more")
+}
+
+#[tokio::test]
+async fn an_error_in_a_body_that_has_begun_passes_as_it_is() {
+    let (mut body, _) = streamed(half(), "torn", request()).await;
     assert!(body.frame().await.unwrap().is_ok());
     assert_eq!(body.frame().await.unwrap().unwrap_err().to_string(), "torn");
+}
+
+/// Row P-A7, for gRPC: a client that gets no trailers would have to guess.
+#[tokio::test]
+async fn a_body_of_grpcs_that_breaks_ends_with_trailers_that_say_why() {
+    let known = Rejection::refused(Reason::RateLimited, "secret-name".into())
+        .with_retry_after(Duration::from_millis(250));
+    let errors: [(BoxError, &str, Option<&str>); 4] = [
+        (rejection(Reason::DeadlineExceeded), "4", None),
+        (known.into(), "8", Some("250")),
+        (unreachable(), "14", None),
+        ("secret".into(), "13", None),
+    ];
+    for (error, status, pushback) in errors {
+        let (mut body, watch) = streamed(half(), error, typed("application/grpc")).await;
+        assert_eq!(
+            body.frame().await.unwrap().unwrap().into_data().unwrap(),
+            "half"
+        );
+        let end = body
+            .frame()
+            .await
+            .unwrap()
+            .unwrap()
+            .into_trailers()
+            .unwrap();
+        assert_eq!(end["grpc-status"], status);
+        assert!(!end["grpc-message"].to_str().unwrap().contains("secret"));
+        let told = end
+            .get("grpc-retry-pushback-ms")
+            .map(|wait| wait.to_str().unwrap());
+        assert_eq!(told, pushback);
+        assert!(
+            watch.dropped_at().is_some(),
+            "what it waited for is given up"
+        );
+        assert!(body.is_end_stream() && body.frame().await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_grpcs_that_ends_by_itself_keeps_its_trailers() {
+    let frames = Frames::new().data("whole").trailer("grpc-status", "5");
+    let (body, _) = streamed(frames, "unused", typed("application/grpc")).await;
+    let whole = body.collect().await.unwrap();
+    assert_eq!(whole.trailers().unwrap()["grpc-status"], "5");
+}
+
+/// As tonic itself does, that stands further out.
+#[cfg(feature = "tonic")]
+#[tokio::test]
+async fn a_status_that_an_inner_layer_made_is_the_answer() {
+    let status = || tonic::Status::permission_denied("not you \u{4f60}");
+    let answer = answered(status(), typed("application/grpc")).await;
+    assert_eq!(header(&answer, "grpc-status"), Some("7"));
+    let message = header(&answer, "grpc-message");
+    assert_eq!(message, Some("not%20you%20%E4%BD%A0"));
+    // Of another service's status, nothing is told.
+    let theirs = TransportError::new(Kind::Client, Resend::Never, status());
+    let answer = answered(theirs, typed("application/grpc")).await;
+    assert_eq!(header(&answer, "grpc-status"), Some("14"));
+    let answer = answered(status(), request()).await;
+    assert_eq!(answer.status(), 500, "HTTP has no such word");
 }
 
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,8 @@
 //! - *over*: the deadline passed; the handler's future has been dropped, and what it waited for.
 //!
 //! A handler that blocks cannot be stopped. Its answer is delivered all the same, and how late it came is reported.
-//! A body that is cut breaks off: its status has been sent.
+//! A body that is cut breaks off: its status has been sent. gRPC's is in the trailers, and
+//! [`RejectionLayer`](crate::rejection) sends it there.
 //!
 //! # When not
 //!
