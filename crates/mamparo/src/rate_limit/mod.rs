@@ -77,7 +77,7 @@ pub use charge::{Charge, Costed, OneLimit, PerKey, PerTenant};
 pub use config::{RateLimitBuilder, RateLimitPolicy};
 pub use future::RateLimitFuture;
 pub use layer::RateLimitLayer;
-pub use obey::{HttpLimits, NoLimits, ReadsLimit};
+pub use obey::{GrpcLimits, HttpLimits, NoLimits, ReadsLimit};
 pub use service::RateLimit;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 use mamparo_core::clock::{SystemClock, WallClock};
+use mamparo_core::grpc::{Code, Pushback};
 use mamparo_core::http::hint;
 
 /// Reads from an answer how long the dependency lets nothing pass.
@@ -61,6 +62,23 @@ impl<B> ReadsLimit<Response<B>> for HttpLimits {
             hint::server_wait(headers, &*self.clock)
         } else {
             hint::rate_limit(headers)
+        }
+    }
+}
+
+/// gRPC: the pushback of an answer whose status is in its head (gRFC A6), when that is `RESOURCE_EXHAUSTED` or `UNAVAILABLE`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GrpcLimits;
+
+impl<B> ReadsLimit<Response<B>> for GrpcLimits {
+    fn wait(&self, answer: &Response<B>) -> Option<Duration> {
+        let headers = answer.headers();
+        match Code::of_headers(headers)? {
+            Code::ResourceExhausted | Code::Unavailable => match Pushback::of(headers)? {
+                Pushback::After(wait) => Some(wait),
+                Pushback::Stop => None,
+            },
+            _ => None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::resends::Owner;
-use super::{FallbackSlot, Stack};
+use super::{FallbackSlot, Protocol, Stack};
 use crate::bulkhead::BulkheadPolicy;
 use crate::rate_limit::RateLimitPolicy;
 
@@ -20,7 +20,7 @@ pub struct WorstCase {
     pub time: Option<Duration>,
 }
 
-impl<O, A, F> Stack<O, A, F> {
+impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Returns the most that one operation may cost.
     ///
     /// ```
@@ -72,7 +72,7 @@ impl<O, A, F> Stack<O, A, F> {
 }
 
 /// A line for each layer, outermost first, and one for the worst case.
-impl<O, A, F: FallbackSlot> fmt::Display for Stack<O, A, F> {
+impl<O, A, F: FallbackSlot<P>, P: Protocol> fmt::Display for Stack<O, A, F, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let off = |is_on: bool| if is_on { "on" } else { "off" };
         writeln!(f, "{}, outermost first:", self.dependency)?;

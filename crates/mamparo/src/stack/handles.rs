@@ -1,14 +1,13 @@
 //! What an operator reads of a stack while it works, and forces.
 
 use mamparo_core::Budget;
-use mamparo_core::http::Http;
 
-use super::Stack;
+use super::{Protocol, Stack};
 use crate::breaker::{BreakerHandle, BreakerLayer};
 use crate::bulkhead::BulkheadHandle;
 use crate::load_shed::LoadShedLayer;
 
-impl<O, A, F> Stack<O, A, F> {
+impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Returns a handle of the breaker that observes attempts; none where it is off.
     ///
     /// It is the breaker of all services that this stack has made or will make, and of its clones.
@@ -41,7 +40,7 @@ impl<O, A, F> Stack<O, A, F> {
 
     /// Returns the layer that sheds load, which says how much there is; none where it is off.
     #[must_use]
-    pub fn load_shed_layer(&self) -> Option<&LoadShedLayer<Http>> {
+    pub fn load_shed_layer(&self) -> Option<&LoadShedLayer<P>> {
         (!self.load_shed.policy().is_off()).then_some(&self.load_shed)
     }
 
@@ -52,6 +51,6 @@ impl<O, A, F> Stack<O, A, F> {
     }
 }
 
-fn handle(breaker: &BreakerLayer<Http>) -> Option<BreakerHandle> {
+fn handle<P: Protocol>(breaker: &BreakerLayer<P>) -> Option<BreakerHandle> {
     (!breaker.policy().is_off()).then(|| breaker.handle())
 }

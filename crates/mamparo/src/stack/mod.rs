@@ -49,12 +49,14 @@
 mod describe;
 mod handles;
 mod order;
+mod protocol;
 mod resends;
 mod settings;
 mod slot;
 
 pub use describe::WorstCase;
 pub use order::{Attempt, Operation, Ordered};
+pub use protocol::Protocol;
 pub use resends::{Resends, ResendsFuture};
 pub use settings::Stack;
 pub use slot::FallbackSlot;

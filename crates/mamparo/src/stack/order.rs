@@ -4,34 +4,37 @@ use mamparo_core::http::Http;
 use tower_layer::{Identity, Layer};
 
 use super::resends::Resends;
-use super::{FallbackSlot, Stack};
+use super::{FallbackSlot, Protocol, Stack};
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 use crate::breaker::{Breaker, One};
 use crate::bulkhead::Bulkhead;
 use crate::deadline::{DeadlineLayer, DeadlineService};
 use crate::idempotency_key::{IdempotencyKey, IdempotencyKeyLayer};
 use crate::load_shed::{AllEqual, LoadShed};
-use crate::rate_limit::{HttpLimits, OneLimit, RateLimit};
+use crate::rate_limit::{OneLimit, RateLimit};
 use crate::wire::HttpWire;
 
 /// What stands between the two layers of telemetry, around `S`; `F` is the fallback, or [`Identity`] for none.
-pub type Ordered<S, F = Identity> = DeadlineService<<F as Layer<Operation<S>>>::Service, HttpWire>;
+pub type Ordered<S, F = Identity, P = Http> =
+    DeadlineService<<F as Layer<Operation<S, P>>>::Service, HttpWire>;
 
 /// What happens once per operation, inside of its deadline and of its fallback.
-pub type Operation<S> =
-    LoadShed<IdempotencyKey<Bulkhead<Broken<Resends<Attempt<S>, Http>>, Http>>, Http, AllEqual>;
+pub type Operation<S, P = Http> =
+    LoadShed<IdempotencyKey<Bulkhead<Broken<Resends<Attempt<S, P>, P>, P>, P>>, P, AllEqual>;
 
 /// What happens once per attempt.
-pub type Attempt<S> = Broken<RateLimit<AttemptTimeout<S, HttpWire>, OneLimit, HttpLimits>>;
+pub type Attempt<S, P = Http> =
+    Broken<RateLimit<AttemptTimeout<S, HttpWire>, OneLimit, <P as Protocol>::Limits>, P>;
 
-type Broken<S> = Breaker<S, Http, One>;
+type Broken<S, P> = Breaker<S, P, One>;
 
-impl<S, O, A, F> Layer<S> for Stack<O, A, F>
+impl<S, O, A, F, P> Layer<S> for Stack<O, A, F, P>
 where
+    P: Protocol,
     A: Layer<S>,
     A::Service: Clone,
-    F: FallbackSlot + Layer<Operation<A::Service>>,
-    O: Layer<Ordered<A::Service, F>>,
+    F: FallbackSlot<P> + Layer<Operation<A::Service, P>>,
+    O: Layer<Ordered<A::Service, F, P>>,
 {
     type Service = O::Service;
 
@@ -64,20 +67,20 @@ where
     }
 }
 
-impl<O, A, F> Stack<O, A, F> {
+impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     fn attempt_timeout(&self) -> AttemptTimeoutLayer<HttpWire> {
         AttemptTimeoutLayer::with_wire(self.attempt, self.wire.clone())
             .dependency(self.dependency)
             .observed(self.observer.clone())
     }
 
-    fn resent<S: Clone>(&self, service: S) -> Resends<S, Http> {
-        let http = match self.key.header() {
-            Some(name) => self.http.clone().with_key_header(name.clone()),
-            None => self.http.clone(),
+    fn resent<S: Clone>(&self, service: S) -> Resends<S, P> {
+        let protocol = match self.key.header() {
+            Some(name) => self.protocol.clone().keyed_by(name),
+            None => self.protocol.clone(),
         };
         self.owner
-            .around(service, http, self.dependency, self.observer.clone())
+            .around(service, protocol, self.dependency, self.observer.clone())
     }
 
     fn keyed(&self) -> IdempotencyKeyLayer {
@@ -88,9 +91,9 @@ impl<O, A, F> Stack<O, A, F> {
 
     fn fallen_back(&self) -> F
     where
-        F: FallbackSlot,
+        F: FallbackSlot<P>,
     {
-        self.fallback.fitted(&self.http, self.observer.as_ref())
+        self.fallback.fitted(&self.protocol, self.observer.as_ref())
     }
 
     fn timed(&self) -> DeadlineLayer<HttpWire> {

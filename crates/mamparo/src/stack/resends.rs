@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mamparo_core::http::Http;
 use mamparo_core::{Answer, BoxError, Budget, Classify, Dependency, Observer};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -17,15 +16,15 @@ use crate::retry::{Retry, RetryFuture, RetryLayer, RetryPolicy};
 
 /// Which of the two it is, and its settings.
 #[derive(Clone, Debug)]
-pub(super) enum Owner {
+pub(super) enum Owner<P> {
     Retry(RetryPolicy),
     // Its state is shared by all services, so the layer is made once.
-    Hedge(HedgeLayer<Http>),
+    Hedge(HedgeLayer<P>),
 }
 
-impl Owner {
-    pub(super) fn hedge(policy: HedgePolicy) -> Self {
-        Self::Hedge(HedgeLayer::http(policy))
+impl<P> Owner<P> {
+    pub(super) fn hedge(policy: HedgePolicy, protocol: P) -> Self {
+        Self::Hedge(HedgeLayer::new(policy, protocol))
     }
 
     pub(super) fn max_attempts(&self) -> u32 {
@@ -46,18 +45,21 @@ impl Owner {
     pub(super) fn around<S: Clone>(
         &self,
         service: S,
-        http: Http,
+        protocol: P,
         dependency: Dependency,
         observer: Option<Arc<dyn Observer>>,
-    ) -> Resends<S, Http> {
+    ) -> Resends<S, P>
+    where
+        P: Clone,
+    {
         Resends(match self {
             Self::Retry(policy) => {
-                let layer = RetryLayer::new(policy.clone(), http);
+                let layer = RetryLayer::new(policy.clone(), protocol);
                 let layer = layer.dependency(dependency).observed(observer);
                 Either::Retry(layer.layer(service))
             }
             Self::Hedge(layer) => {
-                let layer = layer.clone().judged_by(http);
+                let layer = layer.clone().judged_by(protocol);
                 let layer = layer.dependency(dependency).observed(observer);
                 Either::Hedge(layer.layer(service))
             }

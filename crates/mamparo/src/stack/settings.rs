@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use mamparo_core::{Dependency, Observer};
 use tower_layer::Identity;
 
+use super::Protocol;
 use super::resends::Owner;
 use crate::attempt_timeout::AttemptPolicy;
 use crate::breaker::{BreakerLayer, BreakerPolicy};
@@ -16,30 +18,32 @@ use crate::fallback::{FallbackLayer, FallbackPolicy};
 use crate::hedge::HedgePolicy;
 use crate::idempotency_key::KeyPolicy;
 use crate::load_shed::{LoadShedLayer, LoadShedPolicy};
-use crate::rate_limit::{HttpLimits, OneLimit, RateLimitLayer, RateLimitPolicy};
+use crate::rate_limit::{OneLimit, RateLimitLayer, RateLimitPolicy};
 use crate::retry::RetryPolicy;
 use crate::wire::HttpWire;
+use crate::wire::codec::DeadlineHeader;
 
 /// The recommended stack for one dependency; a tower `Layer`, see the [module](super).
 ///
-/// `O` and `A` are the layers of telemetry, around an operation and around each attempt; `F` is the fallback.
+/// `O` and `A` are the layers of telemetry, around an operation and around each attempt; `F` is the fallback. `P` is the
+/// protocol: [`Http`] or [`Grpc`].
 ///
 /// A clone shares all state that belongs to the dependency: budget, breakers, places, rates. Setting a policy begins
 /// with new state, for this stack alone.
 #[derive(Clone, Debug)]
-pub struct Stack<O = Identity, A = Identity, F = Identity> {
+pub struct Stack<O = Identity, A = Identity, F = Identity, P: Protocol = Http> {
     pub(super) dependency: Dependency,
     pub(super) deadline: DeadlinePolicy,
-    pub(super) load_shed: LoadShedLayer<Http>,
+    pub(super) load_shed: LoadShedLayer<P>,
     pub(super) key: KeyPolicy,
-    pub(super) bulkhead: BulkheadLayer<Http>,
-    pub(super) operation_breaker: BreakerLayer<Http>,
-    pub(super) owner: Owner,
-    pub(super) breaker: BreakerLayer<Http>,
-    pub(super) rate_limit: RateLimitLayer<OneLimit, HttpLimits>,
+    pub(super) bulkhead: BulkheadLayer<P>,
+    pub(super) operation_breaker: BreakerLayer<P>,
+    pub(super) owner: Owner<P>,
+    pub(super) breaker: BreakerLayer<P>,
+    pub(super) rate_limit: RateLimitLayer<OneLimit, P::Limits>,
     pub(super) attempt: AttemptPolicy,
     pub(super) connect: ConnectTimeoutLayer,
-    pub(super) http: Http,
+    pub(super) protocol: P,
     pub(super) wire: HttpWire,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) operation_telemetry: O,
@@ -55,22 +59,43 @@ impl Stack {
     /// idempotency keys, a breaker that observes operations, and a rate limit.
     #[must_use]
     pub fn http(dependency: impl Into<Dependency>) -> Self {
-        let dependency = dependency.into();
-        let breaker = |policy| BreakerLayer::http(policy).dependency(dependency);
+        Self::of(dependency.into(), Http::default(), HttpWire::default())
+    }
+}
+
+impl Stack<Identity, Identity, Identity, Grpc> {
+    /// Starts from the defaults for a dependency that speaks gRPC.
+    ///
+    /// They are those of [`http`](Stack::http), but that its deadline travels in `grpc-timeout` alone, that an answer is
+    /// judged by its `grpc-status`, and that only `UNAVAILABLE` is sent again, before any part of the answer is there.
+    #[must_use]
+    pub fn grpc(dependency: impl Into<Dependency>) -> Self {
+        let wire = HttpWire::default()
+            .accepts(DeadlineHeader::grpc_timeout())
+            .sends(DeadlineHeader::grpc_timeout());
+        Self::of(dependency.into(), Grpc, wire)
+    }
+}
+
+impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
+    fn of(dependency: Dependency, protocol: P, wire: HttpWire) -> Self {
+        let (load_shed, bulkhead) = (LoadShedPolicy::off(), BulkheadPolicy::default());
+        let breaker = |policy| BreakerLayer::new(policy, protocol.clone()).dependency(dependency);
         Self {
             dependency,
             deadline: DeadlinePolicy::default(),
-            load_shed: LoadShedLayer::http(LoadShedPolicy::off()).dependency(dependency),
+            load_shed: LoadShedLayer::new(load_shed, protocol.clone()).dependency(dependency),
             key: KeyPolicy::off(),
-            bulkhead: BulkheadLayer::http(BulkheadPolicy::default()).dependency(dependency),
+            bulkhead: BulkheadLayer::new(bulkhead, protocol.clone()).dependency(dependency),
             operation_breaker: breaker(BreakerPolicy::off()),
             owner: Owner::Retry(RetryPolicy::default()),
             breaker: breaker(BreakerPolicy::default()),
-            rate_limit: RateLimitLayer::http(RateLimitPolicy::off()).dependency(dependency),
+            rate_limit: RateLimitLayer::with_limits(RateLimitPolicy::off(), P::limits())
+                .dependency(dependency),
             attempt: AttemptPolicy::default(),
             connect: ConnectTimeoutLayer::default().dependency(dependency),
-            http: Http::default(),
-            wire: HttpWire::default(),
+            protocol,
+            wire,
             observer: None,
             operation_telemetry: Identity::new(),
             attempt_telemetry: Identity::new(),
@@ -79,7 +104,7 @@ impl Stack {
     }
 }
 
-impl<O, A, F> Stack<O, A, F> {
+impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Sets how long an operation may take; 10 s by default.
     #[must_use]
     pub fn deadline(mut self, policy: DeadlinePolicy) -> Self {
@@ -90,7 +115,8 @@ impl<O, A, F> Stack<O, A, F> {
     /// Sheds operations while the load is too high; off by default.
     #[must_use]
     pub fn load_shed(mut self, policy: LoadShedPolicy) -> Self {
-        self.load_shed = LoadShedLayer::http(policy).dependency(self.dependency);
+        self.load_shed =
+            LoadShedLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
         self.fitted()
     }
 
@@ -104,7 +130,8 @@ impl<O, A, F> Stack<O, A, F> {
     /// Sets how many operations may run at once, and how many wait; 64 and 64 by default.
     #[must_use]
     pub fn bulkhead(mut self, policy: BulkheadPolicy) -> Self {
-        self.bulkhead = BulkheadLayer::http(policy).dependency(self.dependency);
+        self.bulkhead =
+            BulkheadLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
         self.fitted()
     }
 
@@ -113,7 +140,8 @@ impl<O, A, F> Stack<O, A, F> {
     /// It opens later than the one that observes [attempts](Self::breaker), and can stand beside it.
     #[must_use]
     pub fn operation_breaker(mut self, policy: BreakerPolicy) -> Self {
-        self.operation_breaker = BreakerLayer::http(policy).dependency(self.dependency);
+        self.operation_breaker =
+            BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
         self.fitted()
     }
 
@@ -132,21 +160,22 @@ impl<O, A, F> Stack<O, A, F> {
     /// resends with another stack, of the same dependency's other calls, give it that one's [budget](Self::budget).
     #[must_use]
     pub fn hedge(mut self, policy: HedgePolicy) -> Self {
-        self.owner = Owner::hedge(policy);
+        self.owner = Owner::hedge(policy, self.protocol.clone());
         self
     }
 
     /// Sets when the breaker opens that observes attempts; at 5 failures in a row by default.
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
-        self.breaker = BreakerLayer::http(policy).dependency(self.dependency);
+        self.breaker = BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
         self.fitted()
     }
 
     /// Lets attempts pass at a rate; off by default, since only the dependency's owner knows it.
     #[must_use]
     pub fn rate_limit(mut self, policy: RateLimitPolicy) -> Self {
-        self.rate_limit = RateLimitLayer::http(policy).dependency(self.dependency);
+        self.rate_limit =
+            RateLimitLayer::with_limits(policy, P::limits()).dependency(self.dependency);
         self.fitted()
     }
 
@@ -166,8 +195,8 @@ impl<O, A, F> Stack<O, A, F> {
 
     /// Sets which answers are failures, and which may be sent again: for every layer of the stack.
     #[must_use]
-    pub fn classifier(mut self, http: Http) -> Self {
-        self.http = http;
+    pub fn classifier(mut self, protocol: P) -> Self {
+        self.protocol = protocol;
         self.fitted()
     }
 
@@ -187,14 +216,14 @@ impl<O, A, F> Stack<O, A, F> {
 
     /// Lets all layers that are kept here judge and report as the stack does.
     fn fitted(mut self) -> Self {
-        let (http, observer) = (&self.http, &self.observer);
+        let (protocol, observer) = (&self.protocol, &self.observer);
         let breaker =
-            |layer: BreakerLayer<Http>| layer.judged_by(http.clone()).observed(observer.clone());
+            |layer: BreakerLayer<P>| layer.judged_by(protocol.clone()).observed(observer.clone());
         self.operation_breaker = breaker(self.operation_breaker);
         self.breaker = breaker(self.breaker);
-        let load_shed = self.load_shed.judged_by(http.clone());
+        let load_shed = self.load_shed.judged_by(protocol.clone());
         self.load_shed = load_shed.observed(observer.clone());
-        let bulkhead = self.bulkhead.judged_by(http.clone());
+        let bulkhead = self.bulkhead.judged_by(protocol.clone());
         self.bulkhead = bulkhead.observed(observer.clone());
         self.rate_limit = self.rate_limit.observed(observer.clone());
         self
@@ -206,18 +235,22 @@ impl<O, A, F> Stack<O, A, F> {
         self,
         policy: FallbackPolicy,
         substitute: T,
-    ) -> Stack<O, A, FallbackLayer<Http, T>> {
-        let fallback = FallbackLayer::http(policy, substitute).dependency(self.dependency);
+    ) -> Stack<O, A, FallbackLayer<P, T>, P> {
+        let protocol = self.protocol.clone();
+        let fallback = FallbackLayer::new(policy, protocol, substitute).dependency(self.dependency);
         self.with(|operation, attempt, _| (operation, attempt, fallback))
     }
 
     /// Adds the layers that record an operation and each of its attempts: those of `mamparo-telemetry`.
     #[must_use]
-    pub fn telemetry<O2, A2>(self, operation: O2, attempt: A2) -> Stack<O2, A2, F> {
+    pub fn telemetry<O2, A2>(self, operation: O2, attempt: A2) -> Stack<O2, A2, F, P> {
         self.with(|_, _, fallback| (operation, attempt, fallback))
     }
 
-    fn with<O2, A2, F2>(self, change: impl FnOnce(O, A, F) -> (O2, A2, F2)) -> Stack<O2, A2, F2> {
+    fn with<O2, A2, F2>(
+        self,
+        change: impl FnOnce(O, A, F) -> (O2, A2, F2),
+    ) -> Stack<O2, A2, F2, P> {
         let (operation_telemetry, attempt_telemetry, fallback) = change(
             self.operation_telemetry,
             self.attempt_telemetry,
@@ -235,7 +268,7 @@ impl<O, A, F> Stack<O, A, F> {
             rate_limit: self.rate_limit,
             attempt: self.attempt,
             connect: self.connect,
-            http: self.http,
+            protocol: self.protocol,
             wire: self.wire,
             observer: self.observer,
             operation_telemetry,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mamparo_core::Observer;
-use mamparo_core::http::Http;
 use tower_layer::Identity;
 
 use crate::fallback::FallbackLayer;
@@ -12,28 +11,28 @@ use crate::fallback::FallbackLayer;
 ///
 /// What a fallback answers with is code, and the type of its answer is in the type of the stack's: it can't be chosen at
 /// run time, as whether the other layers are on can.
-pub trait FallbackSlot: Clone {
+pub trait FallbackSlot<P>: Clone {
     /// Whether a fallback stands here.
     const TAKEN: bool;
 
     /// The same, which judges and reports as the stack does.
     #[must_use]
-    fn fitted(&self, http: &Http, observer: Option<&Arc<dyn Observer>>) -> Self;
+    fn fitted(&self, protocol: &P, observer: Option<&Arc<dyn Observer>>) -> Self;
 }
 
-impl FallbackSlot for Identity {
+impl<P> FallbackSlot<P> for Identity {
     const TAKEN: bool = false;
 
-    fn fitted(&self, _: &Http, _: Option<&Arc<dyn Observer>>) -> Self {
+    fn fitted(&self, _: &P, _: Option<&Arc<dyn Observer>>) -> Self {
         self.clone()
     }
 }
 
-impl<F> FallbackSlot for FallbackLayer<Http, F> {
+impl<P: Clone, F> FallbackSlot<P> for FallbackLayer<P, F> {
     const TAKEN: bool = true;
 
-    fn fitted(&self, http: &Http, observer: Option<&Arc<dyn Observer>>) -> Self {
-        let layer = self.clone().judged_by(http.clone());
+    fn fitted(&self, protocol: &P, observer: Option<&Arc<dyn Observer>>) -> Self {
+        let layer = self.clone().judged_by(protocol.clone());
         layer.observed(observer.cloned())
     }
 }
