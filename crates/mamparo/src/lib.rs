@@ -38,7 +38,7 @@ pub mod attempt_timeout;
 mod bound;
 pub mod breaker;
 pub mod bulkhead;
-#[cfg(any(feature = "hyper", feature = "reqwest"))]
+#[cfg(any(feature = "hyper", feature = "reqwest", feature = "tonic"))]
 pub mod client;
 pub mod connect_timeout;
 pub mod deadline;

@@ -161,7 +161,8 @@ impl Code {
         }
     }
 
-    /// Returns the code that an error stands for: what we refused or cut, then what a transport proves.
+    /// Returns the code that an error stands for: what we refused or cut, then what a transport proves, then
+    /// tonic's own status, with the feature `tonic`.
     #[must_use]
     pub fn of_error(error: &BoxError) -> Self {
         if let Some(rejection) = Rejection::of(&**error) {
@@ -169,6 +170,10 @@ impl Code {
         }
         if let Some(error) = TransportError::of(&**error) {
             return error.code();
+        }
+        #[cfg(feature = "tonic")]
+        if let Some(status) = crate::chain::find::<tonic::Status>(&**error) {
+            return Self::from_number(status.code().into());
         }
         Self::Unknown
     }

@@ -55,6 +55,13 @@ impl<B, G: Settle, E: Ends> GuardedBody<B, G, E> {
     }
 }
 
+/// A settled one: what a generated client of tonic's makes in the place of an answer.
+impl<B: Default, G: Settle, E: Ends> Default for GuardedBody<B, G, E> {
+    fn default() -> Self {
+        Self::settled(B::default())
+    }
+}
+
 impl<G: Settle, E: Ends> Held<G, E> {
     fn settle(&mut self, end: End<'_>) {
         let Some(mut open) = self.open.take() else {

@@ -2,12 +2,13 @@
 //!
 //! An adapter is the innermost service of a stack. It hands the request to its client, and says of the client's error
 //! what it proves: never sent, never processed, or unknown. What a stack sends is a
-//! `Request<ReplayBody<B>>`; both adapters take it.
+//! `Request<ReplayBody<B>>`; all adapters take it.
 //!
 //! | adapter | feature | what it stands on |
 //! |---|---|---|
 //! | [`HyperTransport`] | `hyper` | hyper-util's pooled client, over any connector |
 //! | [`ReqwestTransport`] | `reqwest` | a `reqwest::ClientBuilder`, whose own retries and redirects are turned off |
+//! | [`TonicTransport`] | `tonic` | a `tonic::transport::Channel`, or what stands in for one |
 //!
 //! # Inside the client
 //!
@@ -23,17 +24,24 @@
 mod connector;
 #[cfg(feature = "hyper")]
 mod hyper;
-#[cfg(any(feature = "hyper", feature = "reqwest"))]
 mod proof;
 #[cfg(feature = "reqwest")]
 mod reqwest;
+#[cfg(feature = "tonic")]
+mod sound;
+#[cfg(feature = "tonic")]
+mod tonic;
 
 pub use self::connector::{Connector, ConnectorFuture, ConnectorLayer, connector};
 #[cfg(feature = "hyper")]
 pub use self::hyper::{HyperClient, HyperFuture, HyperTransport, hyper};
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::{ReqwestClient, ReqwestFuture, ReqwestTransport, reqwest};
+#[cfg(feature = "tonic")]
+pub use self::sound::SoundBody;
+#[cfg(feature = "tonic")]
+pub use self::tonic::{TonicClient, TonicFuture, TonicTransport, tonic};
 
 #[cfg(test)]
-#[cfg(all(feature = "hyper", feature = "reqwest"))]
+#[cfg(all(feature = "hyper", feature = "reqwest", feature = "tonic"))]
 mod tests;

@@ -4,9 +4,10 @@ use std::error::Error;
 use std::io;
 
 use hyper_util::client::legacy;
+use mamparo_core::grpc::Code;
 use mamparo_core::{BoxError, Kind, Resend, TransportError, chain};
 
-/// Wraps a client's error with what it proves; `connect` tells whether the client says that it had no connection.
+/// Wraps a client's error with what it proves and, where HTTP/2 says more than that, the status of gRPC it stands for; `connect` tells whether the client says that it had no connection.
 pub(super) fn prove(error: impl Into<BoxError>, connect: bool) -> TransportError {
     let error = error.into();
     let (kind, resend) = if connect {
@@ -14,7 +15,35 @@ pub(super) fn prove(error: impl Into<BoxError>, connect: bool) -> TransportError
     } else {
         proof(&*error)
     };
-    TransportError::new(kind, resend, error)
+    let code = chain::find::<h2::Error>(&*error).and_then(code);
+    let error = TransportError::new(kind, resend, error);
+    match code {
+        Some(code) if !connect => error.with_code(code),
+        _ => error,
+    }
+}
+
+/// The table of gRPC over HTTP/2, "Errors"; a code that it doesn't have is left to the kind of failure.
+fn code(error: &h2::Error) -> Option<Code> {
+    use h2::Reason as R;
+    if !error.is_reset() {
+        return None;
+    }
+    Some(match error.reason()? {
+        R::REFUSED_STREAM => Code::Unavailable,
+        R::CANCEL => Code::Cancelled,
+        R::ENHANCE_YOUR_CALM => Code::ResourceExhausted,
+        R::INADEQUATE_SECURITY => Code::PermissionDenied,
+        R::NO_ERROR
+        | R::PROTOCOL_ERROR
+        | R::INTERNAL_ERROR
+        | R::FLOW_CONTROL_ERROR
+        | R::SETTINGS_TIMEOUT
+        | R::FRAME_SIZE_ERROR
+        | R::COMPRESSION_ERROR
+        | R::CONNECT_ERROR => Code::Internal,
+        _ => return None,
+    })
 }
 
 fn proof(error: &(dyn Error + 'static)) -> (Kind, Resend) {
@@ -40,11 +69,11 @@ fn is_refusal(error: &legacy::Error) -> bool {
     error.source().is_none() && !error.is_connect()
 }
 
-/// RFC 9113 §8.7: a refused stream was closed before any processing. A GOAWAY alone proves nothing, since the stream
-/// may be among those that are still processed.
+/// RFC 9113 §8.7: a refused stream was closed before any processing, and so was one above the last that a GOAWAY names.
+/// h2 fails no other stream by a GOAWAY of the peer: those up to the last one run on, or break as the connection does.
 fn http2(error: &h2::Error) -> Option<(Kind, Resend)> {
-    let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
-    if refused && error.is_reset() && error.is_remote() {
+    let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    if error.is_remote() && (refused || error.is_go_away()) {
         return Some((Kind::Unavailable, Resend::Always));
     }
     (error.is_reset() || error.is_go_away()).then_some((Kind::Reset, Resend::IfIdempotent))

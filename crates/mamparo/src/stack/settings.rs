@@ -21,7 +21,6 @@ use crate::load_shed::{LoadShedLayer, LoadShedPolicy};
 use crate::rate_limit::{OneLimit, RateLimitLayer, RateLimitPolicy};
 use crate::retry::RetryPolicy;
 use crate::wire::HttpWire;
-use crate::wire::codec::DeadlineHeader;
 
 /// The recommended stack for one dependency; a tower `Layer`, see the [module](super).
 ///
@@ -70,10 +69,7 @@ impl Stack<Identity, Identity, Identity, Grpc> {
     /// judged by its `grpc-status`, and that only `UNAVAILABLE` is sent again, before any part of the answer is there.
     #[must_use]
     pub fn grpc(dependency: impl Into<Dependency>) -> Self {
-        let wire = HttpWire::default()
-            .accepts(DeadlineHeader::grpc_timeout())
-            .sends(DeadlineHeader::grpc_timeout());
-        Self::of(dependency.into(), Grpc, wire)
+        Self::of(dependency.into(), Grpc, HttpWire::grpc())
     }
 }
 

@@ -40,6 +40,16 @@ impl<B: Body> TimedBody<B> {
     }
 }
 
+/// Nothing to bound: what a generated client of tonic's makes in the place of an answer.
+impl<B: Default> Default for TimedBody<B> {
+    fn default() -> Self {
+        Self {
+            body: Some(B::default()),
+            bounds: Bounded::NOT,
+        }
+    }
+}
+
 impl<B> Body for TimedBody<B>
 where
     B: Body,

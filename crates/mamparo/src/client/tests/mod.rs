@@ -2,3 +2,4 @@
 
 mod adapters;
 mod connector;
+mod tonic;

@@ -1,0 +1,85 @@
+//! What tonic can't read of an answer: it panics where the details of a status are no base64, and reads a page as a message.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use ::http::header::CONTENT_TYPE;
+use ::http::{HeaderMap, Response, StatusCode};
+use ::tonic::Status;
+use ::tonic::body::Body;
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use mamparo_core::grpc::{Code, GRPC_MESSAGE, GRPC_STATUS, GRPC_STATUS_DETAILS, is_grpc, message};
+
+/// Padded or not: both are written.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Drops details that can't be read, from the head and from the trailers, and says of a page that it is no answer.
+pub(super) fn sound(mut answer: Response<Body>) -> Response<SoundBody> {
+    if answer.status() == StatusCode::OK && !is_grpc(answer.headers()) {
+        name(answer.headers_mut());
+    }
+    check(answer.headers_mut());
+    answer.map(SoundBody)
+}
+
+/// What has no status gets the one that gRPC reads there ("HTTP to gRPC Status Code Mapping"), and a text that says why.
+#[cold]
+fn name(headers: &mut HeaderMap) {
+    if headers.contains_key(&GRPC_STATUS) {
+        return;
+    }
+    let content = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let text = format!(
+        "the answer is not gRPC's: its content type is {}",
+        content.unwrap_or("missing")
+    );
+    // An answer whose header map is full goes without.
+    let _full = headers.try_insert(GRPC_STATUS, u16::from(Code::Unknown.number()).into());
+    let _full = headers.try_insert(GRPC_MESSAGE, message::encode(&text));
+}
+
+fn check(headers: &mut HeaderMap) {
+    let Some(details) = headers.get(&GRPC_STATUS_DETAILS) else {
+        return;
+    };
+    if BASE64.decode(details.as_bytes()).is_err() {
+        headers.remove(&GRPC_STATUS_DETAILS);
+    }
+}
+
+/// An answer's body, in whose trailers the details of a status can be read.
+#[derive(Debug, Default)]
+pub struct SoundBody(Body);
+
+impl http_body::Body for SoundBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let mut frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+        if let Some(Ok(frame)) = &mut frame
+            && let Some(trailers) = frame.trailers_mut()
+        {
+            check(trailers);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
