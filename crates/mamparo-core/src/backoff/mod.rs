@@ -1,8 +1,8 @@
 //! How long to wait before a resend.
 //!
-//! The wait grows by a constant factor up to a cap, and jitter then *shortens* it ([`Jitter::Around`] also lengthens it, by a fifth at most). The order matters: when the
-//! cap is applied after the jitter, callers that failed together all wait exactly the cap and come back together.
-//! Capped first, waits differ even when the cap is long reached.
+//! The wait grows by a constant factor up to a cap, and jitter then *shortens* it ([`Jitter::Around`] also lengthens it,
+//! by a fifth at most). The order matters: when the cap is applied after the jitter, callers that failed together all wait
+//! exactly the cap and come back together. Capped first, waits differ even when the cap is long reached.
 //!
 //! | jitter | the wait before resend *n*, where *c* = min(cap, base × factor^(n−1)) |
 //! |---|---|

@@ -7,7 +7,8 @@ use hyper_util::client::legacy;
 use mamparo_core::grpc::Code;
 use mamparo_core::{BoxError, Kind, Resend, TransportError, chain};
 
-/// Wraps a client's error with what it proves and, where HTTP/2 says more than that, the status of gRPC it stands for; `connect` tells whether the client says that it had no connection.
+/// Wraps a client's error with what it proves and, where HTTP/2 says more than that, the status of gRPC it stands for;
+/// `connect` tells whether the client says that it had no connection.
 pub(super) fn prove(error: impl Into<BoxError>, connect: bool) -> TransportError {
     let error = error.into();
     let (kind, resend) = if connect {

@@ -22,8 +22,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Drops details that can't be read, from the head and from the trailers, and says of a page that it is no answer.
 pub(super) fn sound(mut answer: Response<Body>) -> Response<SoundBody> {
-    if answer.status() == StatusCode::OK && !is_grpc(answer.headers()) {
-        name(answer.headers_mut());
+    let status = answer.status();
+    if status != StatusCode::OK || !is_grpc(answer.headers()) {
+        name(status, answer.headers_mut());
     }
     check(answer.headers_mut());
     answer.map(SoundBody)
@@ -31,17 +32,21 @@ pub(super) fn sound(mut answer: Response<Body>) -> Response<SoundBody> {
 
 /// What has no status gets the one that gRPC reads there ("HTTP to gRPC Status Code Mapping"), and a text that says why.
 #[cold]
-fn name(headers: &mut HeaderMap) {
+fn name(status: StatusCode, headers: &mut HeaderMap) {
     if headers.contains_key(&GRPC_STATUS) {
         return;
     }
     let content = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let text = format!(
-        "the answer is not gRPC's: its content type is {}",
+        "the answer is not gRPC's: HTTP status {}, content type {}",
+        status.as_u16(),
         content.unwrap_or("missing")
     );
     // An answer whose header map is full goes without.
-    let _full = headers.try_insert(GRPC_STATUS, u16::from(Code::Unknown.number()).into());
+    let _full = headers.try_insert(
+        GRPC_STATUS,
+        u16::from(Code::from_http(status).number()).into(),
+    );
     let _full = headers.try_insert(GRPC_MESSAGE, message::encode(&text));
 }
 

@@ -1,6 +1,6 @@
 //! tonic's channel and generated clients, in the whole stack.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::tonic::metadata::MetadataValue;
 use ::tonic::transport::Channel;
@@ -125,7 +125,7 @@ async fn a_stream_is_cut_at_the_deadline() {
     let deadline = DeadlinePolicy::within(Duration::from_millis(200)).unwrap();
     let server = serve(Answer::echo()).await;
     let request = EchoRequest::text("a").frames(50, Duration::from_millis(50));
-    let begun = Instant::now();
+    let begun = mamparo_core::clock::now();
     let mut client = client(&server, &stack().deadline(deadline));
     let mut frames = client.count(request).await.unwrap().into_inner();
     let mut seen = 0;
