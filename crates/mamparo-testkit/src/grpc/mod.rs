@@ -4,6 +4,7 @@
 //! - [`Echoing`] is the service itself: a request says how late, how often and with which status it wants to be answered
 //! - [`serve`] puts it behind a [`Server`](crate::server::Server), which keeps what it saw, and answers by script instead:
 //!   [`Answer`] is what it does with one attempt, [`Answers`] the list of them
+//! - [`ScriptedH2`] speaks HTTP/2 frame by frame, and breaks it: [`Exchange`] is what it does with one request
 //! - [`connect`] makes a bare channel
 //!
 //! ```
@@ -26,6 +27,7 @@
 mod answer;
 mod echo;
 pub mod generated;
+mod h2;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -35,4 +37,5 @@ pub use echo::Echoing;
 pub use generated::echo_client::EchoClient;
 pub use generated::echo_server::{Echo, EchoServer};
 pub use generated::{EchoReply, EchoRequest, Entry, FILE_DESCRIPTOR_SET, Failure};
+pub use h2::{Exchange, ScriptedH2};
 pub use serve::{connect, serve};

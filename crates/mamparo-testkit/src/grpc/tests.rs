@@ -1,6 +1,6 @@
 //! The generated service, called by its generated client.
 
-use super::{Answer, EchoClient, EchoRequest, connect, serve};
+use super::{Answer, EchoClient, EchoReply, EchoRequest, Exchange, ScriptedH2, connect, serve};
 use futures_util::stream::{self, StreamExt};
 use http::StatusCode;
 use std::time::Duration;
@@ -92,4 +92,52 @@ async fn a_call_that_its_client_drops_is_seen_to_stop() {
     server.until_idle().await;
     assert!(server.requests()[0].stopped_at.is_some());
     client.say(EchoRequest::text("a")).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_script_sends_frame_by_frame_arrives() {
+    let reply = EchoReply {
+        text: "x".repeat(200),
+        number: 1,
+    };
+    let long = "y".repeat(200);
+    let whole = Exchange::new()
+        .head()
+        .message(&reply)
+        .trailers(&[("grpc-status", "0")]);
+    let failed = Exchange::new().trailers_only(&[("grpc-status", "5"), ("grpc-message", &long)]);
+    let server = ScriptedH2::start([whole, failed]).await;
+    let mut client = EchoClient::new(connect(server.address()));
+    let said = client.say(EchoRequest::text("a")).await.unwrap();
+    assert_eq!(said.into_inner(), reply);
+    let status = client.say(EchoRequest::text("a")).await.unwrap_err();
+    assert_eq!((status.code(), status.message()), (Code::NotFound, &*long));
+    assert_eq!((server.connections(), server.open()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_connection_that_takes_no_more_is_left_for_another() {
+    let server = ScriptedH2::start([
+        Exchange::new().go_away(),
+        Exchange::new().trailers_only(&[("grpc-status", "5")]),
+    ])
+    .await;
+    let mut client = EchoClient::new(connect(server.address()));
+    let codes = [
+        client.say(EchoRequest::text("a")).await.unwrap_err().code(),
+        client.say(EchoRequest::text("a")).await.unwrap_err().code(),
+    ];
+    assert_eq!(codes[1], Code::NotFound);
+    assert_eq!((server.connections(), server.streams()), (2, 2));
+}
+
+#[tokio::test]
+async fn a_client_that_gives_a_stream_up_is_seen_to_reset_it() {
+    let server = ScriptedH2::start([Exchange::new().early().head()]).await;
+    let mut client = EchoClient::new(connect(server.address()));
+    let frames = client.count(EchoRequest::text("a")).await.unwrap();
+    assert_eq!(server.open(), 1);
+    drop(frames);
+    server.until_idle().await;
+    assert_eq!(server.resets(), [h2::Reason::CANCEL]);
 }
