@@ -1,6 +1,7 @@
 //! Tests that need more than one crate, in one binary.
 //!
 //! - `dead` asks a dead dependency, and counts what reaches it
+//! - `grpc` calls and serves gRPC with other implementations at the far end
 //! - `interleaved` tries out how threads may interleave over shared state
 //! - `isolation` lets one dependency be slow beside a healthy one
 //! - `laws` runs every layer through the service laws
@@ -15,6 +16,8 @@
 
 #[cfg(test)]
 mod dead;
+#[cfg(test)]
+mod grpc;
 #[cfg(test)]
 mod interleaved;
 #[cfg(test)]

@@ -1,0 +1,122 @@
+//! Deadlines that cross between the implementations.
+
+use std::time::Duration;
+
+use futures_util::stream::{BoxStream, StreamExt};
+use mamparo_core::clock;
+use mamparo_testkit::grpc::{Answer, Echo, EchoClient, EchoReply, EchoRequest, Echoing, serve};
+use serde_json::json;
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use super::ours::{Ours, Stacked, client_within};
+use super::peer::{Grpcio, grpcio_calls};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Asks another server for the text, after a while, with no code for the deadline.
+struct Relay {
+    next: EchoClient<Stacked>,
+    pause: Duration,
+}
+
+#[tonic::async_trait]
+impl Echo for Relay {
+    type CountStream = BoxStream<'static, Result<EchoReply, Status>>;
+    type ChatStream = BoxStream<'static, Result<EchoReply, Status>>;
+
+    async fn say(&self, request: Request<EchoRequest>) -> Result<Response<EchoReply>, Status> {
+        tokio::time::sleep(self.pause).await;
+        self.next.clone().say(request.into_inner()).await
+    }
+
+    async fn count(
+        &self,
+        request: Request<EchoRequest>,
+    ) -> Result<Response<Self::CountStream>, Status> {
+        let frames = self.next.clone().count(request.into_inner()).await?;
+        Ok(Response::new(frames.into_inner().boxed()))
+    }
+
+    async fn collect(
+        &self,
+        _: Request<Streaming<EchoRequest>>,
+    ) -> Result<Response<EchoReply>, Status> {
+        Err(Status::unimplemented("of no use here"))
+    }
+
+    async fn chat(
+        &self,
+        _: Request<Streaming<EchoRequest>>,
+    ) -> Result<Response<Self::ChatStream>, Status> {
+        Err(Status::unimplemented("of no use here"))
+    }
+}
+
+#[tokio::test]
+async fn grpcio_is_told_what_remains_and_no_more() {
+    let server = Grpcio::start(json!([{}])).await;
+    let mut client = client_within(server.address, 800 * MS);
+    client.say(EchoRequest::text("a")).await.unwrap();
+    let remaining = server.calls(1).await[0]["remaining"].as_f64().unwrap();
+    assert!(remaining > 0.0 && remaining <= 0.8, "{remaining}");
+}
+
+// Row P-A1
+#[tokio::test]
+async fn what_a_client_of_grpcio_leaves_is_passed_on_by_our_server() {
+    let last = Grpcio::start(json!([{}])).await;
+    let next = client_within(last.address, 10_000 * MS);
+    let relay = Relay {
+        next,
+        pause: 200 * MS,
+    };
+    let ours = Ours::serve(relay, 60_000 * MS).await;
+    let call = json!([{"method": "Say", "requests": [{"text": "a"}], "timeout": 2.0}]);
+    let outcome = &grpcio_calls(ours.address, call).await[0];
+    assert_eq!(outcome["code"], 0, "{outcome}");
+    assert_eq!(outcome["replies"][0]["text"], "a");
+    let remaining = last.calls(1).await[0]["remaining"].as_f64().unwrap();
+    assert!(remaining > 0.0 && remaining <= 1.8, "{remaining}");
+}
+
+#[tokio::test]
+async fn our_server_tells_grpcio_of_its_limit_for_every_kind_of_call() {
+    let ours = Ours::serve(Echoing, 200 * MS).await;
+    let slow = json!({"text": "a", "delay_ms": 5000});
+    let counting = json!({"text": "a", "frames": 100, "every_ms": 50});
+    let call = |method, request| json!({"method": method, "requests": [request], "timeout": 5});
+    let calls = json!([
+        call("Say", &slow),
+        call("Count", &counting),
+        call("Collect", &slow),
+        call("Chat", &slow)
+    ]);
+    for outcome in grpcio_calls(ours.address, calls).await {
+        assert_eq!(outcome["code"], 4, "{outcome}");
+        let elapsed = outcome["elapsed"].as_f64().unwrap();
+        assert!((0.15..0.5).contains(&elapsed), "{outcome}");
+    }
+}
+
+// Row P-A7
+#[tokio::test]
+async fn a_stream_of_frames_ends_at_the_deadline_and_its_server_stops() {
+    let server = serve(Answer::echo()).await;
+    let mut client = client_within(server.address(), 200 * MS);
+    let counting = EchoRequest::text("a").frames(50, 100 * MS);
+    let started = clock::now();
+    let mut frames = client.count(counting).await.unwrap().into_inner();
+    let mut seen = 0;
+    let status = loop {
+        match frames.message().await {
+            Ok(Some(_)) => seen += 1,
+            Ok(None) => panic!("all frames came"),
+            Err(status) => break status,
+        }
+    };
+    let took = started.elapsed();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+    assert!(took >= 150 * MS && took <= 250 * MS, "{took:?}");
+    assert!((1..=3).contains(&seen), "{seen}");
+    server.until_idle().await;
+}

@@ -1,0 +1,11 @@
+//! Layers around tonic's clients and servers, with peers that are not ours: grpcio, and HTTP/2 spoken by script.
+//!
+//! - `peer` runs servers and clients of grpcio
+//! - `deadlines` lets a deadline cross between the implementations
+//! - `ours` puts layers around tonic
+//! - `codes` carries every status in both directions
+
+mod codes;
+mod deadlines;
+mod ours;
+mod peer;
