@@ -36,7 +36,9 @@ pub(crate) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
         Some(Kind::Reset | Kind::Timeout | Kind::Unavailable | Kind::Server | Kind::Other)
     );
     let never_processed = matches!(verdict.resend(), Resend::Always | Resend::UnlessEarlyData);
-    processed_perhaps && !never_processed && !safety.is_idempotent()
+    // One that a list allows to be sent again is safe, even where it was sent often enough.
+    let safe = safety.is_idempotent() || safety.allows(verdict.resend());
+    processed_perhaps && !never_processed && !safe
 }
 
 /// The bit of a failure that allows one resend; none for all others.
@@ -61,4 +63,20 @@ pub(crate) fn not_sent(
         Err(error) => error,
     };
     RetryError::new(dependency, ending, last_response, source).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use mamparo_core::grpc::{Code, Codes};
+
+    use super::*;
+
+    #[test]
+    fn what_a_method_lists_is_safe_to_send_again_and_so_leaves_no_doubt() {
+        let listed = Safety::UNSAFE.with_listed(Codes::UNAVAILABLE);
+        let failed = |code| Verdict::failure(Kind::Unavailable, Resend::IfListed(code));
+        assert!(!indeterminate(failed(Code::Unavailable), listed));
+        assert!(indeterminate(failed(Code::Unknown), listed));
+        assert!(indeterminate(failed(Code::Unavailable), Safety::UNSAFE));
+    }
 }
