@@ -18,6 +18,8 @@
 //! | [`AttemptTimeoutLayer`](attempt_timeout::AttemptTimeoutLayer) | bounds one attempt, and tells the next service what remains |
 //! | [`ConnectTimeoutLayer`](connect_timeout::ConnectTimeoutLayer) | bounds the making of a connection, inside the client |
 //!
+//! A server has them in one call too: [`server::grpc`] for tonic, [`server::http`] for axum.
+//!
 //! | a server's layers, outermost first | |
 //! |---|---|
 //! | [`RejectionLayer`](rejection::RejectionLayer) | turns every error into a response |
@@ -25,7 +27,7 @@
 //!
 //! # Features
 //!
-//! None is on by default, and none changes behaviour: `hyper` and `reqwest` bring in a client, and its adapter; `fault` brings in
+//! None is on by default, and none changes behaviour: `hyper`, `reqwest` and `tonic` bring in a client, and its adapter; `fault` brings in
 //! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting.
 //!
 //! # Errors
@@ -53,6 +55,7 @@ pub mod rejection;
 pub mod replay;
 mod resend;
 pub mod retry;
+pub mod server;
 pub mod server_deadline;
 pub mod stack;
 mod sync;

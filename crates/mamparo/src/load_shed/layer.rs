@@ -130,6 +130,11 @@ impl<P: Clone, A: Clone> LoadShedLayer<P, A> {
         self
     }
 
+    pub(crate) fn with_policy(mut self, policy: LoadShedPolicy) -> Self {
+        self.shared.change(|shared| shared.policy = policy);
+        self
+    }
+
     /// Reports what happens to an observer.
     #[must_use]
     pub fn observer(self, observer: Arc<dyn Observer>) -> Self {

@@ -33,6 +33,11 @@ impl RejectionLayer {
         }
     }
 
+    pub(crate) fn with_policy(mut self, policy: RejectionPolicy) -> Self {
+        self.shared.change(|shared| shared.policy = policy);
+        self
+    }
+
     /// Reports the errors that are answered to an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {

@@ -75,6 +75,11 @@ impl<W: Clone> ServerDeadlineLayer<W> {
         self
     }
 
+    pub(crate) fn with_policy(mut self, policy: ServerDeadlinePolicy) -> Self {
+        self.shared.change(|shared| shared.policy = policy);
+        self
+    }
+
     /// Reports what happens to an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
