@@ -77,7 +77,9 @@ fn http2(error: &h2::Error) -> Option<(Kind, Resend)> {
     if error.is_remote() && (refused || error.is_go_away()) {
         return Some((Kind::Unavailable, Resend::Always));
     }
-    (error.is_reset() || error.is_go_away()).then_some((Kind::Reset, Resend::IfIdempotent))
+    // Amid a body, a connection that breaks is h2's error alone.
+    let broken = error.is_reset() || error.is_go_away() || error.is_io();
+    broken.then_some((Kind::Reset, Resend::IfIdempotent))
 }
 
 fn http(error: &hyper::Error) -> Option<(Kind, Resend)> {

@@ -1,6 +1,7 @@
 //! What tonic can't read of an answer: it panics where the details of a status are no base64, and reads a page as a message.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use ::http::header::CONTENT_TYPE;
@@ -12,7 +13,10 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use mamparo_core::TransportError;
 use mamparo_core::grpc::{Code, GRPC_MESSAGE, GRPC_STATUS, GRPC_STATUS_DETAILS, is_grpc, message};
+
+use super::proof::prove;
 
 /// Padded or not: both are written.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -59,6 +63,23 @@ fn check(headers: &mut HeaderMap) {
     }
 }
 
+/// Gives a transport's error the status that it stands for: tonic finds it for some, and calls the others unknown.
+pub(super) fn status_of(error: TransportError) -> Status {
+    let code = i32::from(error.code().number());
+    let mut status = Status::new(code.into(), error.to_string());
+    status.set_source(Arc::new(error));
+    status
+}
+
+/// Does so for an error amid the answer, of which tonic says no more than that it is one of HTTP/2.
+#[cold]
+fn explain(status: &mut Status) {
+    let error = prove(status.clone(), false);
+    if error.code() != Code::Unknown {
+        *status = status_of(error);
+    }
+}
+
 /// An answer's body, in whose trailers the details of a status can be read.
 #[derive(Debug, Default)]
 pub struct SoundBody(Body);
@@ -72,10 +93,14 @@ impl http_body::Body for SoundBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let mut frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
-        if let Some(Ok(frame)) = &mut frame
-            && let Some(trailers) = frame.trailers_mut()
-        {
-            check(trailers);
+        match &mut frame {
+            Some(Ok(frame)) => {
+                if let Some(trailers) = frame.trailers_mut() {
+                    check(trailers);
+                }
+            }
+            Some(Err(status)) if status.code() == ::tonic::Code::Unknown => explain(status),
+            Some(Err(_)) | None => {}
         }
         Poll::Ready(frame)
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use ::http::{Request, Response};
 use ::tonic::body::Body;
-use ::tonic::{ConnectError, TimeoutExpired};
+use ::tonic::{ConnectError, Status, TimeoutExpired};
 use mamparo_core::grpc::Grpc;
 use mamparo_core::{BoxError, CallContext, Kind, Reason, Rejection, Resend, TransportError, chain};
 use pin_project::pin_project;
@@ -15,7 +15,7 @@ use tower_layer::{Identity, Layer};
 use tower_service::Service;
 
 use super::proof::prove;
-use super::sound::{SoundBody, sound};
+use super::sound::{SoundBody, sound, status_of};
 use crate::replay::ReplayBody;
 use crate::stack::Stack;
 
@@ -116,7 +116,13 @@ fn told(error: BoxError) -> BoxError {
         return late(error);
     }
     let connect = chain::find::<ConnectError>(&*error).is_some();
-    prove(error, connect).into()
+    let known = chain::find::<Status>(&*error).is_some();
+    let error = prove(error, connect);
+    if known {
+        error.into()
+    } else {
+        status_of(error).into()
+    }
 }
 
 /// tonic has a timer of its own, for the `grpc-timeout` that we have written: it goes off with ours, or a moment earlier.
