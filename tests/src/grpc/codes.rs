@@ -2,19 +2,30 @@
 
 use std::time::Duration;
 
+use mamparo::breaker::BreakerPolicy;
+use mamparo::retry::RetryPolicy;
+use mamparo::stack::Stack;
 use mamparo_testkit::grpc::{EchoRequest, Echoing};
 use serde_json::json;
 use tonic::Code;
 
-use super::ours::{Ours, client_within};
+use super::ours::{GrpcStack, Ours, client};
 use super::peer::{Grpcio, grpcio_calls};
 
 const LONG: Duration = Duration::from_secs(20);
 
+/// Nothing is sent again, and no breaker opens.
+fn plain() -> GrpcStack {
+    let once = RetryPolicy::builder().max_attempts(1).build().unwrap();
+    Stack::grpc("peer")
+        .breaker(BreakerPolicy::off())
+        .retry(once)
+}
+
 #[tokio::test]
 async fn every_status_of_grpcio_arrives_as_it_is_wherever_it_comes() {
     let server = Grpcio::start(json!([{}])).await;
-    let mut client = client_within(server.address, LONG);
+    let mut client = client(server.address, &plain());
     for code in 1..=16 {
         let mut failing = EchoRequest::text("a").failing(Code::from_i32(code));
         let early = client.say(failing.clone()).await.unwrap_err();

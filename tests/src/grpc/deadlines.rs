@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use mamparo_core::clock;
-use mamparo_testkit::grpc::{Answer, Echo, EchoClient, EchoReply, EchoRequest, Echoing, serve};
+use mamparo_testkit::grpc::{Answer, Echo, EchoReply, EchoRequest, Echoing, serve};
 use serde_json::json;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use super::ours::{Ours, Stacked, client_within};
+use super::ours::{Client, Ours, client_within};
 use super::peer::{Grpcio, grpcio_calls};
 
 const MS: Duration = Duration::from_millis(1);
 
 /// Asks another server for the text, after a while, with no code for the deadline.
 struct Relay {
-    next: EchoClient<Stacked>,
+    next: Client,
     pause: Duration,
 }
 
@@ -52,6 +52,41 @@ impl Echo for Relay {
     }
 }
 
+/// A call of each kind, which takes a long while.
+async fn all_kinds(client: Client) -> Vec<(Code, Duration)> {
+    let slow = EchoRequest::text("a").after(5000 * MS);
+    let counting = EchoRequest::text("a").frames(100, 50 * MS);
+    let [mut a, mut b, mut c, mut d] = [client.clone(), client.clone(), client.clone(), client];
+    let many = || {
+        stream::iter([
+            EchoRequest::text("a"),
+            EchoRequest::text("b").after(5000 * MS),
+        ])
+    };
+    let said = ended(async { a.say(slow).await.map(drop) }).await;
+    let counted = ended(async { b.count(counting).await?.into_inner().collect_all().await }).await;
+    let collected = ended(async { c.collect(many()).await.map(drop) }).await;
+    let chatted = ended(async { d.chat(many()).await?.into_inner().collect_all().await }).await;
+    vec![said, counted, collected, chatted]
+}
+
+async fn ended(call: impl Future<Output = Result<(), Status>>) -> (Code, Duration) {
+    let started = clock::now();
+    let status = call.await.unwrap_err();
+    (status.code(), started.elapsed())
+}
+
+trait Frames {
+    async fn collect_all(self) -> Result<(), Status>;
+}
+
+impl Frames for Streaming<EchoReply> {
+    async fn collect_all(mut self) -> Result<(), Status> {
+        while self.message().await?.is_some() {}
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn grpcio_is_told_what_remains_and_no_more() {
     let server = Grpcio::start(json!([{}])).await;
@@ -77,6 +112,20 @@ async fn what_a_client_of_grpcio_leaves_is_passed_on_by_our_server() {
     assert_eq!(outcome["replies"][0]["text"], "a");
     let remaining = last.calls(1).await[0]["remaining"].as_f64().unwrap();
     assert!(remaining > 0.0 && remaining <= 1.8, "{remaining}");
+}
+
+#[tokio::test]
+async fn our_client_ends_every_kind_of_call_at_its_deadline_and_grpcio_hears_of_it() {
+    let server = Grpcio::start(json!([{}])).await;
+    let client = client_within(server.address, 200 * MS);
+    for (code, took) in all_kinds(client).await {
+        assert_eq!(code, Code::DeadlineExceeded);
+        assert!(took >= 185 * MS && took < 400 * MS, "{took:?}");
+    }
+    for end in server.ends(4).await {
+        let after = end["after"].as_f64().unwrap();
+        assert!(after < 0.5, "{end}");
+    }
 }
 
 #[tokio::test]

@@ -3,9 +3,13 @@
 //! - `peer` runs servers and clients of grpcio
 //! - `deadlines` lets a deadline cross between the implementations
 //! - `ours` puts layers around tonic
+//! - `pushback` has grpcio say when it may be called again
+//! - `transport` breaks what is below gRPC
 //! - `codes` carries every status in both directions
 
 mod codes;
 mod deadlines;
 mod ours;
 mod peer;
+mod pushback;
+mod transport;

@@ -3,38 +3,34 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http::Request;
-use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
-use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
-use mamparo::rejection::RejectionLayer;
-use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
-use mamparo::wire::HttpWire;
+use mamparo::client::{TonicClient, tonic};
+use mamparo::deadline::DeadlinePolicy;
+use mamparo::server;
+use mamparo::server_deadline::ServerDeadlinePolicy;
+use mamparo::stack::Stack;
+use mamparo_core::grpc::Grpc;
 use mamparo_testkit::grpc::{Echo, EchoClient, EchoServer, connect};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tonic::Status;
-use tonic::body::Body;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
-use tower::ServiceBuilder;
-use tower::util::BoxCloneSyncService;
+use tonic::transport::{Channel, Server};
+use tower::layer::util::Identity;
 
-/// A client's whole stack, whatever it is made of.
-pub(super) type Stacked = BoxCloneSyncService<Request<Body>, http::Response<Body>, Status>;
+/// Settings of a client of gRPC, without telemetry.
+pub(super) type GrpcStack = Stack<Identity, Identity, Identity, Grpc>;
+
+/// The recommended stack around a channel, and a generated client on it.
+pub(super) type Client = EchoClient<TonicClient<Channel>>;
+
+/// A client with a stack.
+pub(super) fn client(address: SocketAddr, stack: &GrpcStack) -> Client {
+    EchoClient::new(tonic(connect(address), stack))
+}
 
 /// A client whose calls end within a limit.
-pub(super) fn client_within(address: SocketAddr, limit: Duration) -> EchoClient<Stacked> {
+pub(super) fn client_within(address: SocketAddr, limit: Duration) -> Client {
     let deadline = DeadlinePolicy::within(limit).unwrap();
-    let stack = ServiceBuilder::new()
-        .map_response(|response: http::Response<_>| response.map(Body::new))
-        .map_err(Status::from_error)
-        .layer(DeadlineLayer::with_wire(deadline, HttpWire::grpc()))
-        .layer(AttemptTimeoutLayer::with_wire(
-            AttemptPolicy::default(),
-            HttpWire::grpc(),
-        ))
-        .service(connect(address));
-    EchoClient::new(BoxCloneSyncService::new(stack))
+    client(address, &Stack::grpc("peer").deadline(deadline))
 }
 
 /// A server of tonic's with the layers that bound its handlers; it stops when it is dropped.
@@ -47,15 +43,8 @@ pub(super) struct Ours {
 impl Ours {
     /// Serves with a limit for callers that bring none, or a longer one.
     pub(super) async fn serve(service: impl Echo, limit: Duration) -> Self {
-        let policy = ServerDeadlinePolicy::builder()
-            .maximum(limit)
-            .default_limit(limit);
-        let layers = ServiceBuilder::new()
-            .layer(RejectionLayer::default())
-            .layer(ServerDeadlineLayer::with_wire(
-                policy.build().unwrap(),
-                HttpWire::grpc(),
-            ));
+        let policy = ServerDeadlinePolicy::builder().maximum(limit).build();
+        let layers = server::grpc().deadline(policy.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Server::builder()

@@ -44,6 +44,11 @@ impl Grpcio {
         self.told("method", expected).await
     }
 
+    /// The ends of calls that it saw, once there are as many as expected.
+    pub(super) async fn ends(&self, expected: usize) -> Vec<Value> {
+        self.told("ended", expected).await
+    }
+
     async fn told(&self, key: &str, expected: usize) -> Vec<Value> {
         let enough = async {
             loop {
