@@ -2,8 +2,9 @@
 //!
 //! | part | turns | into |
 //! |---|---|---|
-//! | [`OperationLayer`] | one call, as its caller sees it | one `INTERNAL` span, operations by outcome |
-//! | [`AttemptLayer`] | one physical send over HTTP | one `CLIENT` span, `http.client.request.duration`, a `traceparent` of its own |
+//! | [`OperationLayer`] | one call, as its caller sees it | an `INTERNAL` span (of an RPC a `CLIENT` one), operations by outcome |
+//! | [`AttemptLayer`] | one physical send | a span (over HTTP a `CLIENT` one), its duration, a `traceparent` of its own |
+//! | [`ServerCallLayer`] | one call that is served | a `SERVER` span below its caller's, its duration |
 //! | [`Metrics`] | what the other layers report | metrics, and events on the operation's span |
 //! | [`TracingObserver`] | what the other layers report | `tracing` records |
 //!
@@ -19,20 +20,29 @@
 //! Names follow OpenTelemetry's semantic conventions 1.45.0; our own begin with `mamparo.`.
 
 pub mod attempt;
+pub mod exchange;
 mod http;
 pub mod log;
 pub mod metrics;
+mod names;
 mod noted;
 pub mod operation;
+#[expect(
+    unnameable_types,
+    reason = "roles are this crate's, and so is what they are told"
+)]
 mod outcome;
+mod rpc;
 pub mod semconv;
+pub mod server;
 mod source;
 #[cfg(test)]
 mod testing;
 
 pub use attempt::AttemptLayer;
-
 pub use log::TracingObserver;
 pub use metrics::Metrics;
+pub use names::MAX_NAMES;
 pub use operation::OperationLayer;
+pub use server::ServerCallLayer;
 pub use source::RECHECK;

@@ -39,6 +39,57 @@ pub const SERVER_PORT: &str = "server.port";
 /// The address that is called, without secrets.
 pub const URL_FULL: &str = "url.full";
 
+/// The path that is asked for.
+pub const URL_PATH: &str = "url.path";
+
+/// The query, without secrets.
+pub const URL_QUERY: &str = "url.query";
+
+/// `http` or `https`.
+pub const URL_SCHEME: &str = "url.scheme";
+
+/// The route that a request matched: a template, and never the path.
+pub const HTTP_ROUTE: &str = "http.route";
+
+/// What the caller says of itself.
+pub const USER_AGENT_ORIGINAL: &str = "user_agent.original";
+
+/// The system of an RPC: [`RPC_SYSTEM_GRPC`].
+pub const RPC_SYSTEM_NAME: &str = "rpc.system.name";
+
+/// gRPC, as a system of RPCs.
+pub const RPC_SYSTEM_GRPC: &str = "grpc";
+
+/// The method of an RPC, `package.Service/Method`; [`METHOD_OTHER`] for one that is not known.
+pub const RPC_METHOD: &str = "rpc.method";
+
+/// The method as it was sent, where `rpc.method` is not that.
+pub const RPC_METHOD_ORIGINAL: &str = "rpc.method_original";
+
+/// The status of an RPC, by its name: `OK`, `DEADLINE_EXCEEDED`.
+pub const RPC_STATUS_CODE: &str = "rpc.status_code";
+
+/// How many attempts came before this one, transparent retries aside (gRFC A72).
+pub const PREVIOUS_RPC_ATTEMPTS: &str = "previous-rpc-attempts";
+
+/// Whether an attempt was sent again although no policy says so, as nobody had processed it (gRFC A72).
+pub const TRANSPARENT_RETRY: &str = "transparent-retry";
+
+/// The method of an RPC in gRPC's own metrics (gRFC A66).
+pub const GRPC_METHOD: &str = "grpc.method";
+
+/// The target of an RPC in gRPC's own metrics (gRFC A66).
+pub const GRPC_TARGET: &str = "grpc.target";
+
+/// How long a request takes to be served, in seconds.
+pub const HTTP_SERVER_REQUEST_DURATION: &str = "http.server.request.duration";
+
+/// How long an RPC takes with all of its attempts, in seconds.
+pub const RPC_CLIENT_CALL_DURATION: &str = "rpc.client.call.duration";
+
+/// How long an RPC takes to be served, in seconds.
+pub const RPC_SERVER_CALL_DURATION: &str = "rpc.server.call.duration";
+
 /// How long one physical send takes, in seconds.
 pub const HTTP_CLIENT_REQUEST_DURATION: &str = "http.client.request.duration";
 

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use mamparo_core::BoxError;
+use mamparo_core::grpc::{Code, GRPC_MESSAGE, GRPC_STATUS};
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Script, Step};
 use opentelemetry::{KeyValue, Value};
@@ -88,7 +92,7 @@ impl Counted {
         self.exporter.get_finished_metrics().unwrap()
     }
 
-    /// The points of a metric: how often a histogram was recorded, or what a counter says.
+    /// The points of a metric: how often a duration was recorded, the sum of what was counted, or what a counter says.
     pub(crate) fn points(&self, name: &str) -> Points {
         let all = self.collect();
         let scopes = all.iter().flat_map(ResourceMetrics::scope_metrics);
@@ -113,6 +117,10 @@ fn points(data: &AggregatedMetrics) -> Points {
         AggregatedMetrics::I64(MetricData::Sum(sum)) => sum
             .data_points()
             .map(|point| (line(point.attributes()), point.value().unsigned_abs()))
+            .collect(),
+        AggregatedMetrics::U64(MetricData::Histogram(histogram)) => histogram
+            .data_points()
+            .map(|point| (line(point.attributes()), point.sum()))
             .collect(),
         AggregatedMetrics::F64(MetricData::Histogram(histogram)) => histogram
             .data_points()
@@ -154,4 +162,43 @@ pub(crate) fn transport(
     steps: impl IntoIterator<Item = Step<Response<ScriptedBody>>>,
 ) -> Transport {
     Script::noting(|request: &Request<()>| request.headers().clone(), steps)
+}
+
+/// A call of a method.
+pub(crate) fn rpc(path: &str) -> Request<()> {
+    let uri = format!("http://catalog:50051{path}");
+    Request::post(uri).body(()).unwrap()
+}
+
+/// The head of an RPC's answer, with a body.
+pub(crate) fn spoken(body: impl Into<Frames>) -> Response<ScriptedBody> {
+    let mut response = answer(200, body);
+    let kind = HeaderValue::from_static("application/grpc");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// An RPC that ends at its head.
+pub(crate) fn trailers_only(code: Code) -> Response<ScriptedBody> {
+    let mut response = spoken(Frames::new());
+    let headers = response.headers_mut();
+    headers.insert(GRPC_STATUS, HeaderValue::from(u16::from(code.number())));
+    headers.insert(GRPC_MESSAGE, HeaderValue::from_static("says%20why"));
+    response
+}
+
+/// An RPC with a message, and a status in its trailers.
+pub(crate) fn streamed(code: Code) -> Response<ScriptedBody> {
+    let frames = Frames::new().data("message");
+    spoken(frames.trailer("grpc-status", &code.number().to_string()))
+}
+
+/// Reads an answer to its end.
+pub(crate) async fn read<B>(answer: Result<Response<B>, BoxError>)
+where
+    B: http_body::Body<Error: std::fmt::Debug>,
+{
+    if let Ok(response) = answer {
+        let _ended = response.into_body().collect().await.map(|_| ());
+    }
 }

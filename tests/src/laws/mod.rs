@@ -19,7 +19,7 @@ use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
 use mamparo::stack::Stack;
 use mamparo_core::Plain;
-use mamparo_telemetry::{AttemptLayer, OperationLayer};
+use mamparo_telemetry::{AttemptLayer, OperationLayer, ServerCallLayer};
 use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::laws::{Inner, Laws};
 use tower::Layer;
@@ -41,6 +41,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "rate_limit",
     "rejection",
     "retry",
+    "server",
     "server_deadline",
 ];
 
@@ -273,12 +274,24 @@ async fn an_operation_keeps_the_laws() {
     Laws::plain().assert_all(|inner| layer().layer(inner)).await;
     let http = || OperationLayer::http("peer");
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+    let grpc = || OperationLayer::grpc("peer");
+    Laws::http().assert_all(|inner| grpc().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_keeps_the_laws() {
     let http = || AttemptLayer::http("peer");
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+    let grpc = || AttemptLayer::grpc("peer");
+    Laws::http().assert_all(|inner| grpc().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_of_served_calls_keeps_the_laws() {
+    let http = ServerCallLayer::http;
+    Laws::http().assert_all(|inner| http().layer(inner)).await;
+    let grpc = ServerCallLayer::grpc;
+    Laws::http().assert_all(|inner| grpc().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -88,16 +88,18 @@ const EXTRAS: &[Exception] = &[
         "outcome.rs",
         "what the caller gets of several results",
     ),
-    (
-        "attempt",
-        "guard.rs",
-        "what is kept of an attempt until its body is over",
-    ),
+    ("attempt", "rpc.rs", "what is said of an attempt of an RPC"),
     (
         "attempt",
         "send.rs",
-        "what a request and its head say, as attributes",
+        "what is said of a request over HTTP and its head, as attributes",
     ),
+    (
+        "server",
+        "request.rs",
+        "what is said of an HTTP request that is served",
+    ),
+    ("server", "rpc.rs", "what is said of an RPC that is served"),
     (
         "fault",
         "answer.rs",
@@ -151,6 +153,11 @@ const EXTRAS: &[Exception] = &[
         "operation",
         "guard.rs",
         "what is kept of an operation until its body is over",
+    ),
+    (
+        "operation",
+        "role.rs",
+        "what is said of an operation of any protocol, and of an RPC",
     ),
     (
         "load_shed",
@@ -210,7 +217,14 @@ const EXTRAS: &[Exception] = &[
         "the body of a response that was the inner service's, or is ours",
     ),
 ];
-const LACKS: &[Exception] = &[];
+const LACKS: &[Exception] = &[
+    ("attempt", "service.rs", WIRED),
+    ("attempt", "future.rs", WIRED),
+    ("server", "service.rs", WIRED),
+    ("server", "future.rs", WIRED),
+];
+
+const WIRED: &str = "both sides of a call are recorded by the same wiring, in `exchange`";
 
 /// Each of these names every layer, so that a reader finds it.
 const LISTINGS: &[&str] = &["README.md", "docs/stack-order.md", "docs/service-laws.md"];

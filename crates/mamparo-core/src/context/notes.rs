@@ -29,6 +29,8 @@ pub struct Resends {
     pub retries: u8,
     /// Beside other attempts, or for one of them that had failed.
     pub hedges: u8,
+    /// As no policy had to be asked: nobody had processed it.
+    pub transparent_retries: u8,
     pause: Nanos,
 }
 
@@ -36,6 +38,7 @@ impl Resends {
     pub(super) const NONE: Self = Self {
         retries: 0,
         hedges: 0,
+        transparent_retries: 0,
         pause: Nanos::ZERO,
     };
 
@@ -49,6 +52,7 @@ impl Resends {
         let count = match cause {
             Cause::Retry => &mut self.retries,
             Cause::Hedge => &mut self.hedges,
+            Cause::Transparent => &mut self.transparent_retries,
             _ => return,
         };
         *count = count.saturating_add(1);

@@ -1,9 +1,13 @@
 //! One span per physical send.
 //!
-//! [`AttemptLayer`] stands innermost, right before the transport. Each send becomes one `CLIENT` span that
+//! [`AttemptLayer`] stands innermost, right before the transport. Over HTTP each send becomes one `CLIENT` span that
 //! follows OpenTelemetry's HTTP conventions 1.45.0, with a `traceparent` of its own for the peer, and one
 //! measurement of `http.client.request.duration`. A resend, whatever caused it, carries
 //! `http.request.resend_count` 1, 2, …; the first send carries none.
+//!
+//! An attempt of an RPC, of [`AttemptLayer::grpc`], is an `INTERNAL` span below the `CLIENT` span that the whole call has,
+//! as gRPC's own libraries write it (gRFC A72): `Attempt.shop.Catalog.Find`, with `previous-rpc-attempts` and
+//! `transparent-retry`. The call's duration is measured by the layer that records operations. Metadata of the request stays.
 //!
 //! An attempt ends
 //!
@@ -49,16 +53,15 @@
 //! # }
 //! ```
 
-mod future;
-mod guard;
 mod layer;
+#[expect(unnameable_types, reason = "what is kept of a call is its guard's")]
+mod rpc;
+#[expect(unnameable_types, reason = "what is kept of a call is its guard's")]
 mod send;
-mod service;
 
-pub use future::AttemptFuture;
-pub use guard::AttemptGuard;
 pub use layer::AttemptLayer;
-pub use service::Attempt;
+pub use rpc::GrpcSend;
+pub use send::HttpSend;
 
 #[cfg(test)]
 mod tests;

@@ -1,27 +1,35 @@
-//! What is known of a send: before it, and once its head is there.
+//! A physical send over HTTP.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
-use mamparo_core::{CallContext, Dependency};
+use mamparo_core::{BoxError, CallContext, Dependency};
 use opentelemetry::KeyValue;
+use opentelemetry::trace::SpanKind;
 
-use crate::http::{Server, Servers, full_url, known_method};
+use crate::exchange::{Before, Heard, Kept, Passes, Role};
+use crate::http::{Server, Servers, full_url, known_method, method_attributes, protocol_version};
 use crate::metrics::AttemptLabels;
 use crate::noted::{NOTED, noted};
-use crate::outcome::Outcome;
+use crate::outcome::{Ended, Measured, Outcome};
 use crate::semconv::{
-    DEPENDENCY, HTTP_REQUEST_METHOD, HTTP_REQUEST_METHOD_ORIGINAL, HTTP_REQUEST_RESEND_COUNT,
-    HTTP_RESPONSE_STATUS_CODE, METHOD_OTHER, NETWORK_PROTOCOL_VERSION, SERVER_ADDRESS, SERVER_PORT,
-    URL_FULL,
+    DEPENDENCY, HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE, METHOD_OTHER,
+    NETWORK_PROTOCOL_VERSION, SERVER_ADDRESS, SERVER_PORT, URL_FULL,
 };
 
 /// As many attributes as a span of ours gets, from its start to its end.
 const SPAN_ATTRIBUTES: usize = 10 + NOTED;
 
+/// Records sends over HTTP: a `CLIENT` span each.
+#[derive(Clone, Debug, Default)]
+pub struct HttpSend {
+    servers: Servers,
+}
+
 /// A request, before it is sent.
 #[derive(Debug)]
-pub(super) struct Sending<'a> {
+pub struct Sending<'a> {
     method: &'a Method,
     uri: &'a Uri,
     headers: &'a HeaderMap,
@@ -32,65 +40,63 @@ pub(super) struct Sending<'a> {
     server: OnceCell<Option<Server>>,
 }
 
-/// What a measurement says of its request.
+/// What is kept of a send until its answer is over.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub struct Sent {
     method: &'static str,
     server: Option<Server>,
+    answered: Option<(StatusCode, Version)>,
 }
 
-/// What the head says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Answered {
-    pub(super) status: StatusCode,
-    pub(super) version: Version,
-}
+impl Role for HttpSend {
+    const KIND: SpanKind = SpanKind::Client;
+    const SERVES: bool = false;
 
-impl<'a> Sending<'a> {
-    pub(super) fn new<A>(
-        request: &'a Request<A>,
-        servers: &'a Servers,
-        dependency: Dependency,
-        resend_count: u32,
-    ) -> Self {
-        Self {
+    type Before<'a> = Sending<'a>;
+    type Kept = Sent;
+
+    fn before<'a, A>(&'a self, request: &'a Request<A>, dependency: Dependency) -> Sending<'a> {
+        Sending {
             method: request.method(),
             uri: request.uri(),
             headers: request.headers(),
-            servers,
+            servers: &self.servers,
             dependency,
-            resend_count,
+            // Counted whether or not anybody listens: what is further out relies on it.
+            resend_count: CallContext::count_send(dependency),
             server: OnceCell::new(),
         }
     }
+}
 
+impl Sending<'_> {
     fn server(&self) -> Option<Server> {
         let server = || self.servers.find(self.uri, self.headers);
         self.server.get_or_init(server).clone()
     }
+}
 
-    /// The span's name is the method alone: a path would be a name per item.
-    pub(super) fn span_name(&self) -> &'static str {
-        known_method(self.method).unwrap_or("HTTP")
+impl<E: Into<BoxError>> Passes<E> for HttpSend {
+    type Error = BoxError;
+
+    fn pass(error: E) -> BoxError {
+        error.into()
+    }
+}
+
+impl Before<Sent> for Sending<'_> {
+    /// The method alone: a path would be a name per item.
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(known_method(self.method).unwrap_or("HTTP"))
     }
 
-    pub(super) fn span_attributes(&self) -> Vec<KeyValue> {
+    fn attributes(&self) -> Vec<KeyValue> {
         let mut list = Vec::with_capacity(SPAN_ATTRIBUTES);
-        match known_method(self.method) {
-            Some(method) => list.push(KeyValue::new(HTTP_REQUEST_METHOD, method)),
-            None => {
-                let original = self.method.as_str().to_owned();
-                list.push(KeyValue::new(HTTP_REQUEST_METHOD, METHOD_OTHER));
-                list.push(KeyValue::new(HTTP_REQUEST_METHOD_ORIGINAL, original));
-            }
-        }
+        method_attributes(self.method, &mut list);
         if let Some(server) = self.server() {
             list.push(KeyValue::new(SERVER_ADDRESS, server.address));
-            list.extend(
-                server
-                    .port
-                    .map(|port| KeyValue::new(SERVER_PORT, i64::from(port))),
-            );
+            let port = server.port.map(i64::from);
+            list.extend(port.map(|port| KeyValue::new(SERVER_PORT, port)));
         }
         list.push(KeyValue::new(URL_FULL, full_url(self.uri)));
         if self.resend_count > 0 {
@@ -104,54 +110,55 @@ impl<'a> Sending<'a> {
         list
     }
 
-    pub(super) fn sent(&self) -> Sent {
+    fn kept(&self) -> Sent {
         Sent {
             method: known_method(self.method).unwrap_or(METHOD_OTHER),
             server: self.server(),
+            answered: None,
         }
     }
 }
 
 impl Sent {
-    pub(super) fn labels(
-        self,
-        dependency: Dependency,
-        answered: Option<Answered>,
-        outcome: &Outcome,
-    ) -> AttemptLabels {
-        AttemptLabels {
-            dependency,
-            verdict: outcome.name,
-            method: self.method,
-            server: self.server,
-            error: outcome.error.clone(),
-            status: answered.map(Answered::status),
-            version: answered.and_then(Answered::version),
-        }
+    fn status(&self) -> Option<i64> {
+        let (status, _) = self.answered?;
+        Some(i64::from(status.as_u16()))
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        let (_, version) = self.answered?;
+        protocol_version(version)
     }
 }
 
-impl Answered {
-    /// What a span says of it. Made when they are asked for: attributes are big, and an iterator is moved around.
-    pub(super) fn attributes(answered: Option<Self>) -> impl Iterator<Item = KeyValue> {
-        let status = |head: Self| KeyValue::new(HTTP_RESPONSE_STATUS_CODE, head.status());
+impl Kept for Sent {
+    fn hear(&mut self, head: Heard<'_>) {
+        self.answered = Some((head.status, head.version));
+    }
+
+    fn outcome(&mut self, ended: Ended<'_>) -> Outcome {
+        Outcome::of(ended, self.answered.map(|(status, _)| status))
+    }
+
+    /// Made when they are asked for: attributes are big, and an iterator is moved around.
+    fn attributes(&self, _: &Outcome) -> impl Iterator<Item = KeyValue> {
+        let status = |status| KeyValue::new(HTTP_RESPONSE_STATUS_CODE, status);
         let version = |version| KeyValue::new(NETWORK_PROTOCOL_VERSION, version);
-        let statuses = answered.into_iter().map(status);
-        statuses.chain(answered.and_then(Self::version).into_iter().map(version))
+        let statuses = self.status().into_iter().map(status);
+        statuses.chain(self.version().into_iter().map(version))
     }
 
-    fn status(self) -> i64 {
-        i64::from(self.status.as_u16())
-    }
-
-    /// The version as the conventions write it; none for one that they don't.
-    fn version(self) -> Option<&'static str> {
-        Some(match self.version {
-            Version::HTTP_10 => "1.0",
-            Version::HTTP_11 => "1.1",
-            Version::HTTP_2 => "2",
-            Version::HTTP_3 => "3",
-            _ => return None,
-        })
+    fn measure(&self, measured: Measured<'_>) {
+        let labels = AttemptLabels {
+            dependency: measured.dependency,
+            verdict: measured.outcome.name,
+            method: self.method,
+            server: self.server.clone(),
+            error: measured.outcome.error.clone(),
+            status: self.status(),
+            version: self.version(),
+        };
+        let seconds = measured.elapsed.as_secs_f64();
+        measured.instruments.attempts.record(&labels, seconds);
     }
 }

@@ -3,6 +3,9 @@
 use std::sync::LazyLock;
 
 use http::Method;
+use opentelemetry::KeyValue;
+
+use crate::semconv::{HTTP_REQUEST_METHOD, HTTP_REQUEST_METHOD_ORIGINAL, METHOD_OTHER};
 
 /// Replaces the standard list as a whole when it is set; read once.
 const VARIABLE: &str = "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS";
@@ -12,6 +15,18 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| Known::of(std::env::var(VARIABL
 /// Returns the method if it is known, as a name that lives as long as the program.
 pub(crate) fn known_method(method: &Method) -> Option<&'static str> {
     KNOWN.find(method)
+}
+
+/// Adds the attributes that say the method.
+pub(crate) fn method_attributes(method: &Method, list: &mut Vec<KeyValue>) {
+    match known_method(method) {
+        Some(method) => list.push(KeyValue::new(HTTP_REQUEST_METHOD, method)),
+        None => {
+            let original = method.as_str().to_owned();
+            list.push(KeyValue::new(HTTP_REQUEST_METHOD, METHOD_OTHER));
+            list.push(KeyValue::new(HTTP_REQUEST_METHOD_ORIGINAL, original));
+        }
+    }
 }
 
 /// The names are kept as they were given: methods are case-sensitive.

@@ -13,8 +13,8 @@ use opentelemetry::{Context, global};
 
 use crate::source::Started;
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+pub(super) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(super) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The flags that W3C Trace Context defines: sampled, and random trace id. Others are not passed on.
 const DEFINED: TraceFlags = TraceFlags::new(0x03);
@@ -61,7 +61,7 @@ impl Propagation {
 }
 
 impl Global {
-    fn does_more(&self, ask: bool) -> bool {
+    pub(super) fn does_more(&self, ask: bool) -> bool {
         if ask {
             let does_more = global::get_text_map_propagator(|propagator| {
                 let mut fields = propagator.fields();

@@ -1,7 +1,8 @@
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
-use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 
+use super::extract::read_parent;
 use super::method::Known;
 use super::propagate::{BLOCK_LEN, LEN, kept, traceparent};
 use super::*;
@@ -153,4 +154,61 @@ fn a_block_that_nobody_reads_any_more_is_used_again() {
     let first = place();
     let again = (0..2 * BLOCK_LEN / LEN).filter(|_| place() == first);
     assert!(again.count() > 0);
+}
+
+fn read(value: &str) -> Option<(String, String, u8)> {
+    let (trace, span, flags) = read_parent(value.as_bytes())?;
+    Some((trace.to_string(), span.to_string(), flags.to_u8()))
+}
+
+/// W3C Trace Context level 2, §3.2, and OT-R11: what the specification refuses is refused.
+#[test]
+fn a_traceparent_is_read_as_the_specification_says() {
+    let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+    let whole = format!("00-{trace}-{span}-01");
+    let found = |flags| Some((trace.to_owned(), span.to_owned(), flags));
+    assert_eq!(read(&whole), found(1));
+    assert_eq!(
+        read(&format!("00-{trace}-{span}-ff")),
+        found(3),
+        "known flags only"
+    );
+    assert_eq!(
+        read(&format!("cc-{trace}-{span}-01")),
+        found(1),
+        "a later version"
+    );
+    assert_eq!(read(&format!("cc-{trace}-{span}-01-what")), found(1));
+    for bad in [
+        String::new(),
+        format!("{whole}-more"),
+        format!("{whole}-"),
+        format!("ff-{trace}-{span}-01"),
+        format!("cc-{trace}-{span}-01.what"),
+        whole.to_uppercase(),
+        whole.replace("00-0", "00-+"),
+        whole.replace('-', "_"),
+        format!("00-{}-{span}-01", "0".repeat(32)),
+        format!("00-{trace}-{}-01", "0".repeat(16)),
+        whole[..54].to_owned(),
+        format!("0-{trace}-{span}-001"),
+        "é".repeat(40),
+    ] {
+        assert_eq!(read(&bad), None, "{bad}");
+    }
+}
+
+/// OT-R11: with two of them nobody knows which is meant.
+#[test]
+fn two_traceparents_are_none_and_a_bad_tracestate_is_dropped() {
+    let mut headers = HeaderMap::new();
+    let value = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    headers.append("traceparent", value.parse().unwrap());
+    headers.append("tracestate", "no list at all".parse().unwrap());
+    let propagation = Propagation::global();
+    let context = propagation.extract(false, &headers).unwrap();
+    let caller = context.span().span_context().clone();
+    assert!(caller.is_remote() && caller.trace_state().header().is_empty());
+    headers.append("traceparent", value.parse().unwrap());
+    assert!(propagation.extract(false, &headers).is_none());
 }

@@ -43,6 +43,15 @@ pub(crate) fn full_url(uri: &Uri) -> String {
     url
 }
 
+/// Returns the query with the values of secret keys replaced.
+pub(crate) fn query(uri: &Uri) -> Option<String> {
+    let query = uri.query()?;
+    let mut shown = String::with_capacity(query.len() + 1);
+    push_query(&mut shown, query);
+    shown.remove(0);
+    Some(shown)
+}
+
 fn push_query(url: &mut String, query: &str) {
     for (at, pair) in query.split('&').enumerate() {
         url.push(if at == 0 { '?' } else { '&' });

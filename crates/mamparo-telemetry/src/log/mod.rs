@@ -14,7 +14,8 @@
 //! A request that was itself at fault (a 404, say) is for its caller to report: `DEBUG` as well.
 //!
 //! Fields, each where it is known: `dependency`, `operation_id` and `idempotency_key_hash` (16 hexadecimal
-//! digits; the key itself is never written), `attempt_number`, `max_total_attempts`, `outcome`, `retry_reason`,
+//! digits; the key itself is never written), `attempt_number`, `max_total_attempts`, `outcome`,
+//! `rpc_status_code` (such as `UNAVAILABLE`), `retry_reason`,
 //! `retryable`, `not_resent_reason`, `backoff_ms`, `remaining_deadline_ms`, `attempt_timeout_ms`,
 //! `elapsed_total_ms`, `late_ms`, `breaker_state`, `breaker_decision`, `breaker_cause`, `breaker_key`,
 //! `queue_wait_ms`, `rate_limit_wait_ms`, `limit_in_force`, `priority`, `fallback`, `error`. Numbers are `i64`: an

@@ -26,6 +26,7 @@ macro_rules! write {
                 attempt_number = record.attempt_number,
                 max_total_attempts = record.max_total_attempts,
                 outcome = record.outcome,
+                rpc_status_code = record.rpc_status_code,
                 retry_reason = record.retry_reason,
                 retryable = record.retryable,
                 not_resent_reason = record.not_resent_reason,

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use mamparo_core::breaker::{BreakerDecision, BreakerState, Transition};
+use mamparo_core::grpc::Code;
 use mamparo_core::{
     CallContext, Class, Dependency, Kind, OperationId, Reason, Rejection, RetryError, Verdict,
     What, clock,
@@ -24,6 +25,7 @@ pub(super) struct Record<'a> {
     pub(super) attempt_number: Option<i64>,
     pub(super) max_total_attempts: Option<i64>,
     pub(super) outcome: Option<&'static str>,
+    pub(super) rpc_status_code: Option<&'static str>,
     pub(super) retry_reason: Option<&'static str>,
     pub(super) retryable: Option<bool>,
     pub(super) not_resent_reason: Option<&'static str>,
@@ -85,6 +87,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
             None => Level::DEBUG,
         },
         What::ResendScheduled { .. }
+        | What::SentTransparently { .. }
         | What::DeadlineClamped { .. }
         | What::SkewSuspected
         | What::LateWork { .. }
@@ -113,6 +116,12 @@ impl<'a> Record<'a> {
                 retryable: Some(true),
                 backoff_ms: Some(millis(wait)),
                 remaining_deadline_ms: remaining.map(millis),
+                ..record
+            },
+            What::SentTransparently { reason } => Self {
+                message: "attempt sent again, as it was never processed",
+                retry_reason: Some(reason.as_str()),
+                retryable: Some(true),
                 ..record
             },
             What::NotResent { verdict, reason } => Self {
@@ -261,6 +270,7 @@ impl<'a> Record<'a> {
             attempt_number: at_least_one(context.attempt()),
             max_total_attempts: at_least_one(context.max_attempts()),
             outcome: None,
+            rpc_status_code: None,
             retry_reason: None,
             retryable: None,
             not_resent_reason: None,
@@ -293,6 +303,7 @@ impl<'a> Record<'a> {
                 Class::Ignored => "rejected",
                 _ => verdict.as_str(),
             }),
+            rpc_status_code: verdict.code().map(Code::as_str),
             ..self
         }
     }

@@ -2,9 +2,11 @@
 
 use crate::semconv::{
     ATTEMPT_VERDICT, BREAKER_KEY, BREAKER_STATE, DEPENDENCY, ERROR_TYPE, FALLBACK_OUTCOME,
-    HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD, HTTP_RESPONSE_STATUS_CODE,
-    NETWORK_PROTOCOL_VERSION, OPERATION_OUTCOME, PRIORITY, REASON, SENT, SERVER_ADDRESS,
-    SERVER_PORT,
+    GRPC_METHOD, GRPC_TARGET, HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD,
+    HTTP_RESPONSE_STATUS_CODE, HTTP_ROUTE, HTTP_SERVER_REQUEST_DURATION, NETWORK_PROTOCOL_VERSION,
+    OPERATION_OUTCOME, PRIORITY, REASON, RPC_CLIENT_CALL_DURATION, RPC_METHOD,
+    RPC_SERVER_CALL_DURATION, RPC_STATUS_CODE, RPC_SYSTEM_NAME, SENT, SERVER_ADDRESS, SERVER_PORT,
+    URL_SCHEME,
 };
 
 /// A metric: its name, what it measures and by what it is broken down.
@@ -35,7 +37,7 @@ pub enum Kind {
     ObservableUpDownCounter,
     /// Says how something is, and is read when metrics are collected.
     ObservableGauge,
-    /// Spreads durations over buckets.
+    /// Spreads durations, or counts, over buckets.
     Histogram,
 }
 
@@ -131,6 +133,70 @@ pub(super) const REQUEST_DURATION: Metric = duration(
         NETWORK_PROTOCOL_VERSION,
     ],
     "How long one physical send took, with its body",
+);
+
+pub(super) const SERVED_DURATION: Metric = duration(
+    HTTP_SERVER_REQUEST_DURATION,
+    &[
+        HTTP_REQUEST_METHOD,
+        URL_SCHEME,
+        HTTP_ROUTE,
+        ERROR_TYPE,
+        HTTP_RESPONSE_STATUS_CODE,
+        NETWORK_PROTOCOL_VERSION,
+    ],
+    "How long a request took to be served, with its body",
+);
+
+pub(super) const RPC_DURATION: Metric = duration(
+    RPC_CLIENT_CALL_DURATION,
+    &[
+        RPC_SYSTEM_NAME,
+        RPC_METHOD,
+        RPC_STATUS_CODE,
+        SERVER_ADDRESS,
+        SERVER_PORT,
+        ERROR_TYPE,
+    ],
+    "How long an RPC took, with all of its attempts and its stream",
+);
+
+pub(super) const SERVED_RPC_DURATION: Metric = duration(
+    RPC_SERVER_CALL_DURATION,
+    &[RPC_SYSTEM_NAME, RPC_METHOD, RPC_STATUS_CODE, ERROR_TYPE],
+    "How long an RPC took to be served, with its stream",
+);
+
+const BY_METHOD: &[&str] = &[GRPC_METHOD, GRPC_TARGET];
+
+pub(super) const GRPC_RETRIES: Metric = metric(
+    "grpc.client.call.retries",
+    Kind::Histogram,
+    "{retry}",
+    BY_METHOD,
+    "How often an RPC was sent again after a failure, where it was; on request",
+);
+
+pub(super) const GRPC_TRANSPARENT_RETRIES: Metric = metric(
+    "grpc.client.call.transparent_retries",
+    Kind::Histogram,
+    "{transparent_retry}",
+    BY_METHOD,
+    "How often an RPC was sent again as nobody had processed it, where it was; on request",
+);
+
+pub(super) const GRPC_HEDGES: Metric = metric(
+    "grpc.client.call.hedges",
+    Kind::Histogram,
+    "{hedge}",
+    BY_METHOD,
+    "How many hedges an RPC had, where it had any; on request",
+);
+
+pub(super) const GRPC_RETRY_DELAY: Metric = duration(
+    "grpc.client.call.retry_delay",
+    BY_METHOD,
+    "For how long an RPC had no attempt under way, where it was sent again; on request",
 );
 
 pub(super) const RESENDS: Metric = counter(
@@ -305,6 +371,13 @@ pub const CATALOG: &[Metric] = &[
     RECOVERED_OPERATIONS,
     ATTEMPTS,
     REQUEST_DURATION,
+    RPC_DURATION,
+    SERVED_DURATION,
+    SERVED_RPC_DURATION,
+    GRPC_RETRIES,
+    GRPC_TRANSPARENT_RETRIES,
+    GRPC_HEDGES,
+    GRPC_RETRY_DELAY,
     RESENDS,
     REFUSED_RESENDS,
     BUDGET_CONSUMED,

@@ -13,7 +13,7 @@ impl Instruments {
     pub(super) fn count(&self, context: &CallContext, what: &What<'_>) {
         let dependency = context.dependency();
         match *what {
-            What::ResendScheduled { reason, .. } => {
+            What::ResendScheduled { reason, .. } | What::SentTransparently { reason } => {
                 self.resends.add(1, &by(dependency, reason.as_str()));
             }
             What::NotResent { reason, .. } => {

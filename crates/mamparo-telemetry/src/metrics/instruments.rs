@@ -1,11 +1,15 @@
 //! The catalog's metrics, made with a meter.
 
+use mamparo_core::Dependency;
+use mamparo_core::context::Resends;
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
 use super::catalog::{self, Metric};
-use super::labels::{AttemptLabels, OperationLabels};
+use super::labels::{AttemptLabels, OperationLabels, RpcLabels, ServedLabels};
 use super::pairs::Pairs;
-use crate::semconv::DURATION_BOUNDARIES;
+use super::resends::{CallOfMethod, Retries};
+use crate::semconv::{ATTEMPT_VERDICT, DEPENDENCY, DURATION_BOUNDARIES};
 
 #[derive(Debug)]
 pub(crate) struct Instruments {
@@ -14,6 +18,12 @@ pub(crate) struct Instruments {
     pub(crate) resent_operations: Counter<u64>,
     pub(crate) recovered_operations: Counter<u64>,
     pub(crate) attempts: Pairs<AttemptLabels>,
+    /// The same counter, for attempts that no duration is written of.
+    attempts_only: Counter<u64>,
+    pub(crate) rpcs: Pairs<RpcLabels>,
+    pub(crate) served: Pairs<ServedLabels>,
+    pub(crate) served_rpcs: Pairs<RpcLabels>,
+    retries: Retries,
     pub(crate) resends: Counter<u64>,
     pub(crate) refused_resends: Counter<u64>,
     pub(crate) rejections: Counter<u64>,
@@ -53,14 +63,19 @@ impl Instruments {
         Self {
             operations: Pairs::new(
                 duration(catalog::OPERATION_DURATION),
-                counter(catalog::OPERATIONS),
+                Some(counter(catalog::OPERATIONS)),
             ),
             resent_operations: counter(catalog::RESENT_OPERATIONS),
             recovered_operations: counter(catalog::RECOVERED_OPERATIONS),
             attempts: Pairs::new(
                 duration(catalog::REQUEST_DURATION),
-                counter(catalog::ATTEMPTS),
+                Some(counter(catalog::ATTEMPTS)),
             ),
+            attempts_only: counter(catalog::ATTEMPTS),
+            rpcs: Pairs::new(duration(catalog::RPC_DURATION), None),
+            served: Pairs::new(duration(catalog::SERVED_DURATION), None),
+            served_rpcs: Pairs::new(duration(catalog::SERVED_RPC_DURATION), None),
+            retries: Retries::new(meter),
             resends: counter(catalog::RESENDS),
             refused_resends: counter(catalog::REFUSED_RESENDS),
             rejections: counter(catalog::REJECTIONS),
@@ -80,6 +95,20 @@ impl Instruments {
             injected_faults: counter(catalog::INJECTED_FAULTS),
             meter: meter.clone(),
         }
+    }
+
+    /// Counts an attempt, whose duration is part of its RPC's.
+    pub(crate) fn count_attempt(&self, dependency: Dependency, verdict: &'static str) {
+        let attributes = [
+            KeyValue::new(DEPENDENCY, dependency.as_str()),
+            KeyValue::new(ATTEMPT_VERDICT, verdict),
+        ];
+        self.attempts_only.add(1, &attributes);
+    }
+
+    /// Writes gRPC's own metrics of retries.
+    pub(crate) fn count_resends(&self, call: &CallOfMethod<'_>, resends: Resends) {
+        self.retries.count(call, resends);
     }
 
     /// Returns the meter that they were made with.

@@ -38,6 +38,7 @@ mod labels;
 mod observer;
 mod pairs;
 mod places;
+mod resends;
 mod told;
 mod watched;
 
@@ -46,9 +47,10 @@ pub use breakers::MAX_BREAKERS;
 pub use budgets::MAX_BUDGETS;
 pub use catalog::{CATALOG, Kind, Metric};
 pub(crate) use instruments::Instruments;
-pub(crate) use labels::{AttemptLabels, OperationLabels};
+pub(crate) use labels::{AttemptLabels, OperationLabels, RpcLabels, ServedLabels};
 pub use observer::Metrics;
 pub use places::{MAX_BULKHEADS, Places};
+pub(crate) use resends::CallOfMethod;
 
 #[cfg(test)]
 mod tests;

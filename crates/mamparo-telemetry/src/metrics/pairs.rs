@@ -1,4 +1,4 @@
-//! A histogram and a counter that are written together, once for every call.
+//! A histogram, and a counter that is written together with it, once for every call.
 
 use std::fmt;
 #[cfg(feature = "sdk")]
@@ -19,10 +19,11 @@ pub(crate) trait Labels: Clone + PartialEq {
     fn with<R>(&self, f: impl FnOnce(&[KeyValue], &[KeyValue]) -> R) -> R;
 }
 
-/// A histogram of durations, and a counter of how many there were.
+/// A histogram of durations, and a counter of how many there were, broken down by something else.
 pub(crate) struct Pairs<L> {
     histogram: Histogram<f64>,
-    counter: Counter<u64>,
+    /// None where the histogram's own count says the same.
+    counter: Option<Counter<u64>>,
     /// In the order of their first use: as a rule, what is frequent comes first.
     #[cfg(feature = "sdk")]
     bound: [OnceLock<Bound<L>>; MAX_BOUND],
@@ -31,7 +32,7 @@ pub(crate) struct Pairs<L> {
 }
 
 impl<L: Labels> Pairs<L> {
-    pub(super) const fn new(histogram: Histogram<f64>, counter: Counter<u64>) -> Self {
+    pub(super) const fn new(histogram: Histogram<f64>, counter: Option<Counter<u64>>) -> Self {
         Self {
             histogram,
             counter,
@@ -46,12 +47,16 @@ impl<L: Labels> Pairs<L> {
         #[cfg(feature = "sdk")]
         if let Some(bound) = self.bound(labels) {
             bound.histogram.record(seconds);
-            bound.counter.add(1);
+            if let Some(counter) = &bound.counter {
+                counter.add(1);
+            }
             return;
         }
         labels.with(|of_duration, of_count| {
             self.histogram.record(seconds, of_duration);
-            self.counter.add(1, of_count);
+            if let Some(counter) = &self.counter {
+                counter.add(1, of_count);
+            }
         });
     }
 
@@ -62,7 +67,7 @@ impl<L: Labels> Pairs<L> {
             labels.with(|of_duration, of_count| Bound {
                 labels: labels.clone(),
                 histogram: self.histogram.bind(of_duration),
-                counter: self.counter.bind(of_count),
+                counter: self.counter.as_ref().map(|counter| counter.bind(of_count)),
             })
         };
         let mut all = self.bound.iter().map(|place| place.get_or_init(bind));
@@ -75,7 +80,7 @@ impl<L: Labels> Pairs<L> {
 struct Bound<L> {
     labels: L,
     histogram: BoundHistogram<f64>,
-    counter: BoundCounter<u64>,
+    counter: Option<BoundCounter<u64>>,
 }
 
 impl<L> fmt::Debug for Pairs<L> {

@@ -24,6 +24,10 @@ pub(super) fn tell(what: &What<'_>) {
             attributes.extend(remaining.map(|ms| KeyValue::new("remaining_deadline_ms", ms)));
             span.add_event("retry scheduled", attributes);
         }),
+        What::SentTransparently { reason } => to_span(|span| {
+            let reason = KeyValue::new("reason", reason.as_str());
+            span.add_event("sent again transparently", vec![reason]);
+        }),
         What::HedgeSent { reason, delay, .. } => to_span(|span| {
             let reason = reason.map_or(REASON_DELAY, Kind::as_str);
             let attributes = vec![

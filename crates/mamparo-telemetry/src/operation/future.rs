@@ -11,20 +11,25 @@ use pin_project::pin_project;
 
 use super::guard::OperationGuard;
 use super::layer::Shared;
+use super::role::Kept;
 
 /// The future of one operation.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub struct OperationFuture<F, P> {
+pub struct OperationFuture<F, P, R, K: Kept> {
     #[pin]
     inner: F,
     // After the inner future: its attempts end before the operation does.
-    operation: Option<OperationGuard>,
-    shared: Arc<Shared<P>>,
+    operation: Option<OperationGuard<K>>,
+    shared: Arc<Shared<P, R>>,
 }
 
-impl<F, P> OperationFuture<F, P> {
-    pub(super) const fn new(inner: F, operation: OperationGuard, shared: Arc<Shared<P>>) -> Self {
+impl<F, P, R, K: Kept> OperationFuture<F, P, R, K> {
+    pub(super) const fn new(
+        inner: F,
+        operation: OperationGuard<K>,
+        shared: Arc<Shared<P, R>>,
+    ) -> Self {
         Self {
             inner,
             operation: Some(operation),
@@ -33,13 +38,14 @@ impl<F, P> OperationFuture<F, P> {
     }
 }
 
-impl<F, P, Res, E> Future for OperationFuture<F, P>
+impl<F, P, R, K, Res, E> Future for OperationFuture<F, P, R, K>
 where
     F: Future<Output = Result<Res, E>>,
     E: Into<BoxError>,
     P: Outcome<Res>,
+    K: Kept,
 {
-    type Output = Result<P::Out<OperationGuard>, BoxError>;
+    type Output = Result<P::Out<OperationGuard<K>>, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
@@ -61,7 +67,7 @@ where
     }
 }
 
-impl<F, P> fmt::Debug for OperationFuture<F, P> {
+impl<F, P, R, K: Kept> fmt::Debug for OperationFuture<F, P, R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OperationFuture")
             .field("operation", &self.operation)

@@ -1,48 +1,52 @@
 //! One operation that has begun and not yet ended.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use mamparo_core::clock::Instant;
 use mamparo_core::{BoxError, Dependency, LayerKind, Scope, Settle, Verdict, clock};
 use opentelemetry::KeyValue;
-use opentelemetry::trace::SpanKind;
 
 use super::layer::Shared;
+use super::role::{Before, Kept, Role};
 use crate::metrics::{Instruments, OperationLabels};
 use crate::noted::{NOTED, noted};
-use crate::outcome::Outcome;
+use crate::outcome::{Ended, Measured, Outcome};
 use crate::semconv::{DEPENDENCY, OPERATION_ATTEMPTS, OPERATION_ID, OPERATION_OUTCOME};
 use crate::source::{Started, within};
 
 /// Holds an operation open until its answer is over; dropped before that, the operation was cancelled.
-#[derive(Debug)]
-pub struct OperationGuard {
+pub struct OperationGuard<K: Kept> {
     scope: Scope,
     began: Instant,
     span: Option<Started>,
     instruments: Option<Arc<Instruments>>,
+    kept: K,
     ended: bool,
 }
 
-impl OperationGuard {
-    pub(super) fn begin<P>(shared: &Shared<P>) -> Self {
+impl<K: Kept> OperationGuard<K> {
+    pub(super) fn begin<P, R, Req>(shared: &Shared<P, R>, request: &Req) -> Self
+    where
+        R: Role<Req, Kept = K>,
+    {
         let now = clock::now();
         let mut scope = Scope::join(LayerKind::Operation, shared.dependency);
         scope.set_started(now);
         let ask = shared.pulse.is_due(now);
-        let name = || shared.span_name;
-        let describe = || {
-            let mut attributes = Vec::with_capacity(ATTRIBUTES);
-            attributes.push(KeyValue::new(DEPENDENCY, shared.dependency.as_str()));
-            attributes
-        };
+        let before = shared.role.before(request, shared.dependency);
+        let name = || before.name();
+        let describe = || before.attributes(ATTRIBUTES);
+        let span = shared.spans.start(ask, name, R::KIND, describe);
+        let instruments = shared.meters.find(|| ask).cloned();
         Self {
             scope,
             began: now,
-            span: shared.spans.start(ask, name, SpanKind::Internal, describe),
-            instruments: shared.meters.find(|| ask).cloned(),
+            kept: before.kept(span.is_some() || instruments.is_some()),
+            span,
+            instruments,
             ended: false,
         }
     }
@@ -55,10 +59,10 @@ impl OperationGuard {
     }
 
     pub(super) fn fail(&mut self, verdict: Verdict, error: &BoxError) {
-        self.end(&Outcome::error(verdict, error));
+        self.end(Ended::Error(verdict, error));
     }
 
-    fn end(&mut self, outcome: &Outcome) {
+    fn end(&mut self, ended: Ended<'_>) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -66,9 +70,18 @@ impl OperationGuard {
         if recorded.is_none() && self.instruments.is_none() {
             return;
         }
+        let outcome = &self.kept.outcome(ended);
         let elapsed = clock::now().saturating_duration_since(self.began);
         if let Some(instruments) = &self.instruments {
             self.count(instruments, outcome, elapsed);
+            let measured = Measured {
+                instruments,
+                dependency: self.scope.dependency(),
+                outcome,
+                elapsed,
+            };
+            self.kept
+                .measure(measured, || self.scope.context().resends());
         }
         if let Some(span) = recorded {
             let attempts = i64::from(self.scope.sends());
@@ -79,7 +92,8 @@ impl OperationGuard {
             let id = self.scope.operation().map(|id| id.to_string());
             let id = id.map(|id| KeyValue::new(OPERATION_ID, id));
             let noted = noted(&self.scope.context());
-            let attributes = attributes.into_iter().chain(id).chain(noted);
+            let own = self.kept.attribute(outcome);
+            let attributes = attributes.into_iter().chain(own).chain(id).chain(noted);
             span.end(elapsed, attributes, outcome.error.clone());
         }
     }
@@ -108,12 +122,21 @@ impl OperationGuard {
     }
 }
 
-/// Dependency, id, attempts, outcome, type of error, and what was noted.
-const ATTRIBUTES: usize = 5 + NOTED;
+impl<K: Kept> fmt::Debug for OperationGuard<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperationGuard")
+            .field("scope", &self.scope)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
 
-impl Settle for OperationGuard {
+/// Id, attempts, outcome, type of error, and what was noted.
+const ATTRIBUTES: usize = 4 + NOTED;
+
+impl<K: Kept> Settle for OperationGuard<K> {
     fn settle(&mut self, verdict: Verdict) {
-        self.end(&Outcome::answer(verdict, None));
+        self.end(Ended::Answer(verdict));
     }
 
     fn around<R>(&mut self, poll: impl FnOnce() -> R) -> R {
@@ -121,10 +144,10 @@ impl Settle for OperationGuard {
     }
 }
 
-impl Drop for OperationGuard {
+impl<K: Kept> Drop for OperationGuard<K> {
     fn drop(&mut self) {
         if !self.ended {
-            self.end(&Outcome::dropped(self.scope.deadline()));
+            self.end(Ended::dropped(self.scope.deadline()));
         }
     }
 }

@@ -11,6 +11,9 @@
 //! - `rejected`: one of our own layers refused it before it was sent,
 //! - `cancelled`: whoever called it went away. That is no error.
 //!
+//! An RPC, of [`OperationLayer::grpc`], is a `CLIENT` span instead, named after its method and with its status, as gRPC's
+//! conventions 1.45.0 have it: one for the call, with all of its attempts. It is measured as `rpc.client.call.duration`, too.
+//!
 //! Only a failure and a rejection make the span's status an error. Counted are operations by outcome, their
 //! duration, and those that were resent and recovered.
 //!
@@ -40,11 +43,14 @@
 mod future;
 mod guard;
 mod layer;
+#[expect(unnameable_types, reason = "this crate says which roles there are")]
+mod role;
 mod service;
 
 pub use future::OperationFuture;
 pub use guard::OperationGuard;
 pub use layer::OperationLayer;
+pub use role::{AnyCall, GrpcCall};
 pub use service::Operation;
 
 #[cfg(test)]

@@ -74,13 +74,31 @@ impl Spans {
     /// `ask` says whether to ask for a global provider, if none is known.
     /// Below a span that our sampler refused it is not asked again: as a rule it goes by the span above, and most of
     /// the cost is saved. Below any other that is not sampled, `describe` is not called unless it records all the same.
-    pub(crate) fn start(
+    pub(crate) fn start<Name>(
         &self,
         ask: bool,
-        name: impl FnOnce() -> &'static str,
+        name: impl FnOnce() -> Name,
         kind: SpanKind,
         describe: impl Fn() -> Vec<KeyValue>,
-    ) -> Option<Started> {
+    ) -> Option<Started>
+    where
+        Name: Into<Cow<'static, str>>,
+    {
+        self.start_below(ask, None, name, kind, describe)
+    }
+
+    /// Starts a span below that of a caller, whose context is not the current one; without one below the current.
+    pub(crate) fn start_below<Name>(
+        &self,
+        ask: bool,
+        caller: Option<&Context>,
+        name: impl FnOnce() -> Name,
+        kind: SpanKind,
+        describe: impl Fn() -> Vec<KeyValue>,
+    ) -> Option<Started>
+    where
+        Name: Into<Cow<'static, str>>,
+    {
         let known = self.tracer.get();
         if known.is_none() && !ask {
             return None;
@@ -89,16 +107,21 @@ impl Spans {
             .is_none()
             .then(|| Arc::new(global::tracer_with_scope(scope())) as Arc<dyn Starts>);
         let tracer = known.or(found.as_ref())?;
-        let started = Context::map_current(|parent| {
-            if parent.is_telemetry_suppressed() {
+        let started = Context::map_current(|current| {
+            if current.is_telemetry_suppressed() {
                 return None;
             }
+            let parent = caller.unwrap_or(current);
             if known.is_some() && !self.offers_all && is_refused(&parent.span()) {
                 return Some(below(parent.span().span_context()));
             }
             let mut builder = SpanBuilder::from_name(name());
             builder.span_kind = Some(kind);
-            self.ask(&**tracer, builder, parent, describe)
+            let started = self.ask(&**tracer, builder, parent, describe)?;
+            Some(match caller {
+                Some(_) => started.current_below(parent),
+                None => started,
+            })
         });
         if let (Some(_), Some(found)) = (&started, found) {
             // It gave a span, so it is real; whoever was first has set it.
@@ -180,6 +203,20 @@ fn keep_random(own: SpanContext, above: &SpanContext) -> SpanContext {
 }
 
 impl Started {
+    /// Makes it current inside, although nothing records: the context above is not current.
+    fn current_below(self, above: &Context) -> Self {
+        match self {
+            Self::Unsampled {
+                identity,
+                context: None,
+            } => Self::Unsampled {
+                context: Some(above.with_remote_span_context(identity.clone())),
+                identity,
+            },
+            started => started,
+        }
+    }
+
     /// Calls `f` with what the request must carry.
     pub(crate) fn with_identity<R>(&self, f: impl FnOnce(&SpanContext) -> R) -> R {
         match self {
@@ -210,6 +247,10 @@ impl Started {
 }
 
 impl Recorded {
+    pub(crate) fn rename(&self, name: &'static str) {
+        self.context.span().update_name(name);
+    }
+
     /// Ends the span, as long after its start as was measured on the monotonic clock.
     pub(crate) fn end(
         &self,

@@ -17,7 +17,7 @@ use opentelemetry_sdk::propagation::{BaggagePropagator, TraceContextPropagator};
 use opentelemetry_sdk::trace::Sampler;
 use tower::{Layer, Service, ServiceExt};
 
-use super::*;
+use super::super::*;
 use crate::testing::{Counted, Kept, Look, Transport, answer, get, status, transport};
 
 const URL: &str = "http://catalog:8080/items?page=2";

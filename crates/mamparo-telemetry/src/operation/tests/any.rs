@@ -12,7 +12,7 @@ use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_sdk::trace::Sampler;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use super::*;
+use super::super::*;
 use crate::AttemptLayer;
 use crate::testing::{Counted, Kept, Look, Transport, answer, get, status, transport};
 

@@ -1,0 +1,4 @@
+//! What is recorded of a physical send, by its protocol.
+
+mod http;
+mod rpc;
