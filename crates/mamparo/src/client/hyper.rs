@@ -42,7 +42,7 @@ pub type HyperClient<C, B, O = Identity, A = Identity, F = Identity> =
 pub fn hyper<C, B, O, A, F>(connector: C, stack: &Stack<O, A, F>) -> HyperClient<C, B, O, A, F>
 where
     ConnectTimeout<C>: Connect + Clone,
-    B: Body + Send + 'static,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
     Stack<O, A, F>: Layer<HyperTransport<ConnectTimeout<C>, ReplayBody<B>>>,
 {

@@ -66,7 +66,7 @@ impl<S, B> Service<Request<ReplayBody<B>>> for TonicTransport<S>
 where
     S: Service<Request<Body>, Response = Response<Body>>,
     S::Error: Into<BoxError>,
-    B: http_body::Body + Send + 'static,
+    B: http_body::Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     type Response = Response<SoundBody>;

@@ -21,6 +21,11 @@ pub struct ReplayBody<B>(#[pin] Source<B>);
 #[pin_project(project = SourceProjected)]
 enum Source<B> {
     Empty,
+    /// One frame, which was there at once.
+    Whole {
+        data: Bytes,
+        hint: SizeHint,
+    },
     /// The wrapper makes it `Sync` by giving no shared access, so what it said last is kept beside it.
     Once {
         #[pin]
@@ -36,6 +41,11 @@ impl<B> ReplayBody<B> {
     #[must_use]
     pub const fn empty() -> Self {
         Self(Source::Empty)
+    }
+
+    /// A body of one frame, that gives the hint of the one that it was.
+    pub(super) const fn whole(data: Bytes, hint: SizeHint) -> Self {
+        Self(Source::Whole { data, hint })
     }
 
     /// A body that is sent once, and not recorded.
@@ -63,7 +73,7 @@ impl<B> From<Reader<B>> for ReplayBody<B> {
 
 impl<B> Body for ReplayBody<B>
 where
-    B: Body,
+    B: Body + Unpin,
     B::Error: Into<BoxError>,
 {
     type Data = Bytes;
@@ -73,8 +83,14 @@ where
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match self.project().0.project() {
+        let mut source = self.project().0;
+        match source.as_mut().project() {
             SourceProjected::Empty => Poll::Ready(None),
+            SourceProjected::Whole { data, .. } => {
+                let data = std::mem::take(data);
+                source.set(Source::Empty);
+                Poll::Ready(Some(Ok(Frame::data(data))))
+            }
             SourceProjected::Once { body, hint, ended } => {
                 let mut body = body.get_pin_mut();
                 let frame = body.as_mut().poll_frame(cx);
@@ -88,6 +104,7 @@ where
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Source::Empty => true,
+            Source::Whole { .. } => false,
             Source::Once { ended, .. } => *ended,
             Source::Recorded(reader) => reader.is_end_stream(),
         }
@@ -96,7 +113,7 @@ where
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Source::Empty => SizeHint::with_exact(0),
-            Source::Once { hint, .. } => *hint,
+            Source::Whole { hint, .. } | Source::Once { hint, .. } => *hint,
             Source::Recorded(reader) => reader.size_hint(),
         }
     }
@@ -110,6 +127,7 @@ impl<B> fmt::Debug for ReplayBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
             Source::Empty => "ReplayBody::Empty",
+            Source::Whole { .. } => "ReplayBody::Whole",
             Source::Once { .. } => "ReplayBody::Once",
             Source::Recorded(_) => "ReplayBody::Recorded",
         })

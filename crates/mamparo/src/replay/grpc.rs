@@ -10,7 +10,7 @@ use super::{HttpHeld, Replay, ReplayBody, Safety};
 
 impl<B> Replay<Request<B>> for Grpc
 where
-    B: Body + Send + 'static,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     type Wire = Request<ReplayBody<B>>;

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use ::http::request::Parts;
 use ::http::{HeaderName, HeaderValue, Request};
-use http_body::Body;
+use bytes::Bytes;
+use http_body::{Body, SizeHint};
 use mamparo_core::http::Http;
 use mamparo_core::{BoxError, CallContext, NotResent};
 
-use super::recording::Recording;
+use super::ahead::{Ahead, read_ahead};
+use super::head::HeldHead;
+use super::recording::{Reader, Recording};
 use super::{Replay, ReplayBody, Safety};
 
 /// The request header that numbers a resend: 2 for the first. The original carries none.
@@ -18,54 +20,50 @@ const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// What is held of an HTTP request for a resend.
 pub struct HttpHeld<B> {
-    head: Parts,
+    head: HeldHead,
     body: HeldBody<B>,
 }
 
 enum HeldBody<B> {
     Empty,
+    Whole(Bytes, SizeHint),
     Recorded(Recording<B>),
 }
 
-impl<B> HttpHeld<B>
-where
-    B: Body,
-{
+impl<B: Body> HttpHeld<B> {
     pub(super) fn again(
         self,
         more: bool,
     ) -> Result<(Request<ReplayBody<B>>, Option<Self>), NotResent> {
-        let body = match &self.body {
-            HeldBody::Empty => ReplayBody::empty(),
-            HeldBody::Recorded(recording) => recording.take_over()?.into(),
-        };
-        Ok(self.with(body, more))
+        self.with(more, Recording::take_over)
     }
 
     pub(super) fn beside(
         self,
         more: bool,
     ) -> Result<(Request<ReplayBody<B>>, Option<Self>), NotResent> {
-        let body = match &self.body {
-            HeldBody::Empty => ReplayBody::empty(),
-            HeldBody::Recorded(recording) => recording.join()?.into(),
-        };
-        Ok(self.with(body, more))
+        self.with(more, Recording::join)
     }
 
-    /// The request with that body; held on if there may be `more`.
-    fn with(self, body: ReplayBody<B>, more: bool) -> (Request<ReplayBody<B>>, Option<Self>) {
-        if !more {
-            return (Request::from_parts(self.head, body), None);
-        }
-        (Request::from_parts(self.head.clone(), body), Some(self))
+    /// The request with a body that is read from its start; held on if there may be `more`.
+    fn with(
+        self,
+        more: bool,
+        read: impl FnOnce(&Recording<B>) -> Result<Reader<B>, NotResent>,
+    ) -> Result<(Request<ReplayBody<B>>, Option<Self>), NotResent> {
+        let body = match &self.body {
+            HeldBody::Empty => ReplayBody::empty(),
+            HeldBody::Whole(data, hint) => ReplayBody::whole(data.clone(), *hint),
+            HeldBody::Recorded(recording) => read(recording)?.into(),
+        };
+        Ok((self.head.request(body), more.then_some(self)))
     }
 }
 
 impl<B> fmt::Debug for HttpHeld<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpHeld")
-            .field("method", &self.head.method)
+            .field("method", self.head.method())
             .finish_non_exhaustive()
     }
 }
@@ -76,11 +74,15 @@ fn is_key(value: &HeaderValue) -> bool {
 }
 
 /// Splits a request, whose attempts are numbered in that header.
-pub(super) fn split<B: Body>(
+pub(super) fn split<B>(
     numbered: &HeaderName,
     request: Request<B>,
     keep: Option<usize>,
-) -> (Request<ReplayBody<B>>, Option<HttpHeld<B>>) {
+) -> (Request<ReplayBody<B>>, Option<HttpHeld<B>>)
+where
+    B: Body + Unpin,
+    B::Error: Into<BoxError>,
+{
     let (mut head, body) = request.into_parts();
     // A proxy hands on what it was sent: its caller's number is not that of its own request. That of a resend which an
     // owner around this one makes is.
@@ -89,16 +91,22 @@ pub(super) fn split<B: Body>(
     {
         head.headers.insert(numbered, number);
     }
-    let fits = |bound: usize| body.size_hint().lower() <= bound as u64;
-    let Some(bound) = keep.filter(|bound| fits(*bound)) else {
+    let hint = body.size_hint();
+    let Some(bound) = keep.filter(|bound| hint.lower() <= *bound as u64) else {
         return (Request::from_parts(head, ReplayBody::once(body)), None);
     };
-    let copy = head.clone();
+    let copy = HeldHead::of(&head);
     let (body, held) = if body.is_end_stream() {
         (ReplayBody::empty(), HeldBody::Empty)
     } else {
-        let (recording, reader) = Recording::new(body, bound);
-        (reader.into(), HeldBody::Recorded(recording))
+        match read_ahead(body, bound) {
+            Ahead::Whole(None) => (ReplayBody::empty(), HeldBody::Empty),
+            Ahead::Whole(Some(data)) => (
+                ReplayBody::whole(data.clone(), hint),
+                HeldBody::Whole(data, hint),
+            ),
+            Ahead::Begun(recording, reader) => (reader.into(), HeldBody::Recorded(recording)),
+        }
     };
     let held = HttpHeld {
         head: copy,
@@ -117,7 +125,7 @@ pub(super) fn number<B>(name: &HeaderName, wire: &mut Request<B>, number: u32) {
 
 impl<B> Replay<Request<B>> for Http
 where
-    B: Body + Send + 'static,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     type Wire = Request<ReplayBody<B>>;

@@ -4,7 +4,8 @@
 //! made only when a resend can follow. For HTTP the body streams through a [`ReplayBody`] while it is recorded,
 //! frame by frame, up to a bound:
 //!
-//! - an empty body costs nothing;
+//! - a body is `Unpin`, as hyper's client wants it too: `Box::pin` one that is not;
+//! - an empty body costs nothing, and one of a single frame that is there at once no more than that frame;
 //! - a body within the bound is replayed with the same frames and trailers, and a resend may begin while its
 //!   upload is unfinished: the new attempt reads on where the recording ends;
 //! - a body over the bound is sent once, never refused, and nothing of it is kept;
@@ -14,14 +15,17 @@
 //!
 //! Retry uses it, and whatever else resends; it is not a layer.
 
+mod ahead;
 mod body;
 mod crowd;
 mod grpc;
+mod head;
 mod http;
 mod plain;
 mod recording;
 mod request;
 mod safety;
+mod tape;
 
 pub use body::ReplayBody;
 pub use http::{ATTEMPT_HEADER, HttpHeld};

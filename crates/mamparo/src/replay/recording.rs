@@ -2,19 +2,16 @@
 
 use std::error::Error;
 use std::fmt::{self, Display};
-use std::pin::Pin;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
-use http::HeaderMap;
+use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use mamparo_core::{BoxError, NotResent};
 
 use super::crowd::Crowd;
-
-/// As many readers as a body may have, over all attempts of its operation.
-const MAX_READERS: u32 = u128::BITS;
+use super::tape::{Kept, Tape, bit};
 
 /// A body that is recorded while it is read, up to a bound.
 pub(crate) struct Recording<B> {
@@ -30,36 +27,6 @@ pub(crate) struct Reader<B> {
     read: u64,
     trailers_read: bool,
     hint: SizeHint,
-}
-
-struct Tape<B> {
-    source: Pin<Box<B>>,
-    frames: Vec<Bytes>,
-    trailers: Option<HeaderMap>,
-    kept: Kept,
-    ended: bool,
-    recorded: usize,
-    bound: usize,
-    /// How many readers were made; it numbers them.
-    made: u32,
-    /// The readers that may read, a bit each. The oldest of them is never held up by the others.
-    readers: u128,
-    /// The one reader that waits, while there is one only.
-    waiting: Option<Waker>,
-    /// All that wait, once a second one was made.
-    crowd: Option<Arc<Crowd>>,
-}
-
-type FrameOf<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    /// All that was read so far.
-    Whole,
-    /// Nothing but what the oldest reader has yet to read: it was too much.
-    Overflowed,
-    /// Nothing: the source failed.
-    Failed,
 }
 
 /// A body's reader was replaced by that of a later attempt.
@@ -95,30 +62,9 @@ fn lock<B>(tape: &Mutex<Tape<B>>) -> MutexGuard<'_, Tape<B>> {
     tape.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const fn bit(number: u32) -> u128 {
-    match 1u128.checked_shl(number) {
-        Some(bit) => bit,
-        None => 0,
-    }
-}
-
 impl<B: Body> Recording<B> {
-    /// Records a body, and makes the first attempt's reader.
-    pub(super) fn new(body: B, bound: usize) -> (Self, Reader<B>) {
-        let hint = body.size_hint();
-        let tape = Tape {
-            source: Box::pin(body),
-            frames: Vec::new(),
-            trailers: None,
-            kept: Kept::Whole,
-            ended: false,
-            recorded: 0,
-            bound,
-            made: 1,
-            readers: bit(0),
-            waiting: None,
-            crowd: None,
-        };
+    /// Goes on with a tape, and makes the first attempt's reader.
+    pub(super) fn begin(tape: Tape<B>, hint: SizeHint) -> (Self, Reader<B>) {
         let recording = Self {
             tape: Arc::new(Mutex::new(tape)),
             hint,
@@ -174,115 +120,9 @@ impl<B: Body> Recording<B> {
     }
 }
 
-impl<B> Tape<B> {
-    /// Numbers another reader, if it can still read the whole body.
-    const fn another(&mut self) -> Result<u32, NotResent> {
-        match self.kept {
-            Kept::Overflowed => return Err(NotResent::BodyTooLarge),
-            Kept::Failed => return Err(NotResent::BodyUnavailable),
-            Kept::Whole if self.made == MAX_READERS => return Err(NotResent::BodyUnavailable),
-            Kept::Whole => {}
-        }
-        self.made += 1;
-        Ok(self.made - 1)
-    }
-
-    /// The number of the oldest reader that may read.
-    const fn oldest(&self) -> u32 {
-        self.readers.trailing_zeros()
-    }
-
-    const fn may_read(&self, reader: u32) -> bool {
-        self.readers & bit(reader) != 0
-    }
-}
-
-impl<B> Tape<B>
-where
-    B: Body,
-    B::Error: Into<BoxError>,
-{
-    /// Reads one more frame from the source and records it.
-    fn advance(
-        &mut self,
-        reader: u32,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, BoxError>> {
-        let frame = match ready!(self.poll_source(reader, cx)) {
-            Some(Ok(frame)) => frame,
-            Some(Err(error)) => {
-                self.ended = true;
-                self.kept = Kept::Failed;
-                self.readers = bit(reader);
-                self.frames = Vec::new();
-                return Poll::Ready(Err(error.into()));
-            }
-            None => {
-                self.end(None);
-                return Poll::Ready(Ok(None));
-            }
-        };
-        Poll::Ready(match frame.into_data() {
-            Ok(mut data) => self
-                .record(reader, data.copy_to_bytes(data.remaining()))
-                .map(Some)
-                .map_err(Into::into),
-            Err(frame) => {
-                self.end(frame.into_trailers().ok());
-                Ok(None)
-            }
-        })
-    }
-
-    fn poll_source(&mut self, reader: u32, cx: &mut Context<'_>) -> Poll<Option<FrameOf<B>>> {
-        let Some(crowd) = &self.crowd else {
-            let frame = self.source.as_mut().poll_frame(cx);
-            if frame.is_pending() {
-                self.waiting = Some(cx.waker().clone());
-            }
-            return frame;
-        };
-        crowd.join(reader, cx.waker());
-        let all = Waker::from(Arc::clone(crowd));
-        self.source
-            .as_mut()
-            .poll_frame(&mut Context::from_waker(&all))
-    }
-
-    fn end(&mut self, trailers: Option<HeaderMap>) {
-        self.trailers = trailers;
-        self.ended = true;
-    }
-
-    fn record(&mut self, reader: u32, data: Bytes) -> Result<Bytes, NotKept> {
-        let oldest = self.oldest() == reader;
-        match self.kept {
-            Kept::Whole => {
-                // An empty frame takes a place too: without end of them the tape would grow without bound.
-                self.recorded = self.recorded.saturating_add(data.len().max(1));
-                if self.recorded <= self.bound {
-                    self.frames.push(data.clone());
-                    return Ok(data);
-                }
-                self.kept = Kept::Overflowed;
-                self.readers = bit(self.oldest());
-                if !oldest {
-                    // The oldest is behind, and must not miss what only this tape still has.
-                    self.frames.push(data);
-                    return Err(NotKept);
-                }
-            }
-            // The oldest reader has read all that had been kept for it.
-            Kept::Overflowed | Kept::Failed => {}
-        }
-        self.frames = Vec::new();
-        Ok(data)
-    }
-}
-
 impl<B> Reader<B>
 where
-    B: Body,
+    B: Body + Unpin,
     B::Error: Into<BoxError>,
 {
     pub(super) fn poll_frame(
@@ -298,16 +138,22 @@ where
                 NotKept.into()
             })));
         }
-        if let Some(recorded) = tape.frames.get(self.next) {
-            return Poll::Ready(Some(Ok(self.took(recorded.clone()))));
+        let whole = tape.kept == Kept::Whole;
+        if let Some(recorded) = tape.frames.get_mut(self.next) {
+            let data = match whole {
+                true => recorded.clone(),
+                // Nobody else reads it.
+                false => mem::take(recorded),
+            };
+            return Poll::Ready(Some(Ok(self.took(data))));
         }
         if tape.ended {
-            return Poll::Ready(self.take_trailers(&tape));
+            return Poll::Ready(self.take_last(&mut tape));
         }
         let advanced = ready!(tape.advance(self.number, cx));
         let frame = match advanced {
             Ok(Some(data)) => Some(Ok(self.took(data))),
-            Ok(None) => self.take_trailers(&tape),
+            Ok(None) => self.take_last(&mut tape),
             Err(error) => Some(Err(error)),
         };
         let others = tape.crowd.clone();
@@ -325,7 +171,10 @@ where
         Frame::data(data)
     }
 
-    fn take_trailers(&mut self, tape: &Tape<B>) -> Option<Result<Frame<Bytes>, BoxError>> {
+    fn take_last(&mut self, tape: &mut Tape<B>) -> Option<Result<Frame<Bytes>, BoxError>> {
+        if let Some(error) = tape.error.take() {
+            return Some(Err(error));
+        }
         let trailers = tape.trailers.clone().filter(|_| !self.trailers_read)?;
         self.trailers_read = true;
         Some(Ok(Frame::trailers(trailers)))
@@ -338,20 +187,25 @@ where
             return false;
         }
         if tape.ended {
-            return tape.trailers.is_none() || self.trailers_read;
+            return tape.error.is_none() && (tape.trailers.is_none() || self.trailers_read);
         }
         tape.source.is_end_stream()
     }
 
     /// The source's first hint, less what this reader has read.
     pub(super) fn size_hint(&self) -> SizeHint {
-        let mut hint = SizeHint::new();
-        if let Some(upper) = self.hint.upper() {
-            hint.set_upper(upper.saturating_sub(self.read));
-        }
-        hint.set_lower(self.hint.lower().saturating_sub(self.read));
-        hint
+        less(self.hint, self.read)
     }
+}
+
+/// What a hint says of the rest, once so much was read.
+pub(super) fn less(whole: SizeHint, read: u64) -> SizeHint {
+    let mut rest = SizeHint::new();
+    if let Some(upper) = whole.upper() {
+        rest.set_upper(upper.saturating_sub(read));
+    }
+    rest.set_lower(whole.lower().saturating_sub(read));
+    rest
 }
 
 impl<B> Drop for Reader<B> {

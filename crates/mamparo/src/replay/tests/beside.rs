@@ -20,7 +20,7 @@ use crate::replay::*;
 /// The body of an attempt beside those under way; yet another can follow.
 fn beside<B>(held: &mut Option<HttpHeld<B>>) -> Result<ReplayBody<B>, NotResent>
 where
-    B: Body + Send + 'static,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     let (wire, next): (Attempt<B>, _) = Protocol::default().beside(held.take().unwrap(), true)?;
@@ -146,7 +146,7 @@ fn a_reader_that_is_dropped_leaves_its_privilege_to_the_next() {
 
 /// A source that is ready without a word, as one that was woken by somebody else.
 #[derive(Debug)]
-struct Silent(Vec<&'static str>, bool);
+struct Silent(Vec<&'static str>, u32);
 
 impl Body for Silent {
     type Data = Bytes;
@@ -156,8 +156,8 @@ impl Body for Silent {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        self.1 = !self.1;
-        if self.1 {
+        self.1 += 1;
+        if self.1 <= 2 {
             return Poll::Pending;
         }
         let next = self.0.pop();
@@ -167,7 +167,7 @@ impl Body for Silent {
 
 #[test]
 fn a_frame_that_one_reader_finds_wakes_those_that_wait_for_it() {
-    let (mut first, mut held) = split(Silent(vec!["a"], false));
+    let (mut first, mut held) = split(Silent(vec!["a"], 0));
     let mut second = beside(&mut held).unwrap();
     let woken = Arc::<Woken>::default();
     assert_eq!(
@@ -180,10 +180,14 @@ fn a_frame_that_one_reader_finds_wakes_those_that_wait_for_it() {
 
 #[test]
 fn a_source_that_breaks_fails_every_reader() {
-    let frames = Frames::new().data("half").error("the file is gone");
+    let frames = Frames::new()
+        .data("half")
+        .data(" way")
+        .error("the file is gone");
     let (mut first, mut held) = split(ScriptedBody::new(frames));
     let mut second = beside(&mut held).unwrap();
     assert_eq!(poll(&mut second), data("half"));
+    assert_eq!(poll(&mut second), data(" way"));
     assert_eq!(poll(&mut second), Said::Error("the file is gone".into()));
     assert!(
         is_error::<NotKept>(poll_raw(&mut first)),
@@ -229,4 +233,30 @@ proptest! {
             *at += 1;
         }
     }
+}
+
+#[test]
+fn a_source_that_breaks_before_it_was_whole_is_sent_as_far_as_it_goes_and_once() {
+    for half in [None, Some("half")] {
+        let frames = half.into_iter().fold(Frames::new(), Frames::data);
+        let (mut first, mut held) = split(ScriptedBody::new(frames.error("the file is gone")));
+        assert_eq!(beside(&mut held).err(), Some(NotResent::BodyUnavailable));
+        if let Some(half) = half {
+            assert_eq!(poll(&mut first), data(half));
+        }
+        assert!(!first.is_end_stream());
+        assert_eq!(poll(&mut first), Said::Error("the file is gone".into()));
+    }
+}
+
+#[test]
+fn what_is_read_ahead_beyond_the_bound_is_sent_once_and_let_go() {
+    let long = "123456789";
+    let frames = Frames::new().data(long).data("0").trailer("sum", "7");
+    let (mut first, mut held) = split(ScriptedBody::new(frames).without_hints());
+    assert_eq!(beside(&mut held).err(), Some(NotResent::BodyTooLarge));
+    assert_eq!(poll(&mut first), data(long));
+    assert_eq!(poll(&mut first), data("0"));
+    assert_eq!(poll(&mut first), trailers());
+    assert_eq!(poll(&mut first), Said::End);
 }

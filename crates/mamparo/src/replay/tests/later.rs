@@ -24,7 +24,7 @@ pub(super) type Attempt<B> = Request<ReplayBody<B>>;
 
 pub(super) fn split<B>(body: B) -> (ReplayBody<B>, Option<HttpHeld<B>>)
 where
-    B: Body + Send + 'static,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     let (wire, held) = Protocol::default().split(Request::new(body), Some(CAP));
@@ -34,7 +34,7 @@ where
 /// The body of the next attempt; yet another can follow.
 pub(super) fn again<B>(held: &mut Option<HttpHeld<B>>) -> Result<ReplayBody<B>, NotResent>
 where
-    B: Body + Send + 'static,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     let (wire, next): (Attempt<B>, _) = Protocol::default().again(held.take().unwrap(), true)?;
@@ -255,12 +255,14 @@ fn a_body_that_turns_out_longer_than_the_bound_is_sent_once() {
         Bytes::from_owner(Counted { text, _alive })
     };
     let frames = Frames::new()
-        .data(counted("12345678"))
+        .data(counted("1234"))
+        .data(counted("5678"))
         .data(counted("9"))
         .data(counted("0"));
     let (mut first, mut held) = split(ScriptedBody::new(frames).without_hints());
-    assert_eq!(poll(&mut first), data("12345678"));
-    assert_eq!(Arc::strong_count(&alive), 4, "recorded");
+    assert_eq!(poll(&mut first), data("1234"));
+    assert_eq!(poll(&mut first), data("5678"));
+    assert_eq!(Arc::strong_count(&alive), 5, "recorded");
     assert_eq!(poll(&mut first), data("9"));
     assert_eq!(
         Arc::strong_count(&alive),
