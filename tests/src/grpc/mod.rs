@@ -4,6 +4,7 @@
 //! - `deadlines` lets a deadline cross between the implementations
 //! - `ours` puts layers around tonic
 //! - `pushback` has grpcio say when it may be called again
+//! - `recorded` looks at the spans and metrics that it all leaves
 //! - `transport` breaks what is below gRPC
 //! - `codes` carries every status in both directions
 
@@ -12,4 +13,5 @@ mod deadlines;
 mod ours;
 mod peer;
 mod pushback;
+mod recorded;
 mod transport;

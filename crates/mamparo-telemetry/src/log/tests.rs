@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mamparo_core::breaker::{BreakerCause, BreakerDecision, BreakerState, Transition};
+use mamparo_core::grpc::Code;
 use mamparo_core::{
     CallContext, Cause, Deadline, Dependency, Event, FallbackEnd, Kind, LayerKind, NotResent,
     Observer, Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
@@ -329,4 +330,34 @@ fn what_a_protecting_layer_does_is_said_in_its_own_words() {
         (says(3, "queue_wait_ms"), says(3, "limit_in_force")),
         ("i64 7".into(), "i64 4".into())
     );
+}
+
+/// RP-04: of an RPC its status, by its name.
+#[test]
+fn what_ends_an_rpc_says_its_status() {
+    let failed = FAILED.with_code(Code::Unavailable);
+    let ends = [
+        What::AttemptEnded { verdict: failed },
+        not_resent(failed),
+        ended(failed),
+        ended(FAILED),
+    ];
+    let lines = written(&context(), &ends);
+    let codes = lines
+        .iter()
+        .map(|(.., fields)| fields.get("rpc_status_code"));
+    let unavailable = "UNAVAILABLE".to_owned();
+    let told = Some(&unavailable);
+    assert_eq!(codes.collect::<Vec<_>>(), [told, told, told, None]);
+}
+
+#[test]
+fn an_attempt_that_is_sent_once_more_says_why() {
+    let again = What::SentTransparently {
+        reason: Kind::Unavailable,
+    };
+    let (level, _, fields) = written(&context(), &[again]).remove(0);
+    assert_eq!(level, Level::INFO);
+    assert_eq!(fields["retry_reason"], "unavailable");
+    assert!(fields["message"].contains("never processed"));
 }

@@ -58,7 +58,15 @@ fn each_event_is_counted_once_under_its_own_name() {
         asked: second,
         granted: second,
     };
-    let cases: [(What<'_>, &str, String); 8] = [
+    let transparently = What::SentTransparently {
+        reason: Kind::Reset,
+    };
+    let cases: [(What<'_>, &str, String); 9] = [
+        (
+            transparently,
+            "mamparo.resends",
+            format!("{dependency} mamparo.reason=reset"),
+        ),
         (
             scheduled(None),
             "mamparo.resends",
@@ -204,7 +212,6 @@ fn the_table_in_the_docs_is_the_catalog() {
 /// The catalog is what is written: names, units and attributes.
 #[tokio::test]
 async fn what_is_written_is_what_the_catalog_says() {
-    use opentelemetry_sdk::metrics::data::ResourceMetrics;
     use tower::{Layer, ServiceExt};
     let counted = Counted::new();
     let attempt = crate::AttemptLayer::http("catalog").meter_provider(&counted.provider);
@@ -220,6 +227,12 @@ async fn what_is_written_is_what_the_catalog_says() {
     let answer = operation.layer(twice).oneshot(()).await;
     assert!(answer.is_err());
     report(&Metrics::of(&counted.provider), scheduled(None));
+    assert_eq!(written(&counted), 6, "all that happened here was written");
+}
+
+/// How many metrics were written, each as the catalog says.
+fn written(counted: &Counted) -> usize {
+    use opentelemetry_sdk::metrics::data::ResourceMetrics;
     let all = counted.collect();
     let scopes = all.iter().flat_map(ResourceMetrics::scope_metrics);
     let mut written = 0;
@@ -233,7 +246,38 @@ async fn what_is_written_is_what_the_catalog_says() {
         }
         written += 1;
     }
-    assert_eq!(written, 6, "all that happened here was written");
+    written
+}
+
+/// Those of RPCs and of what is served, too: RP-06, RP-08.
+#[tokio::test]
+async fn what_is_written_of_rpcs_and_servers_is_what_the_catalog_says() {
+    use crate::testing::{read, rpc, trailers_only};
+    use mamparo_core::grpc::Code;
+    use mamparo_core::{BoxError, Cause, Scope};
+    use tower::{Layer, ServiceExt, service_fn};
+    let counted = Counted::new();
+    let meters = &counted.provider;
+    let resent = service_fn(|_| async {
+        let mut scope = Scope::join(LayerKind::Retry, "catalog".into());
+        for cause in [Cause::Retry, Cause::Hedge, Cause::Transparent] {
+            scope.set_attempt(2, 4, cause);
+            scope.enter(|| CallContext::note_resend(Duration::from_millis(80)));
+        }
+        Ok::<_, BoxError>(trailers_only(Code::NotFound))
+    });
+    let call = crate::OperationLayer::grpc("catalog").meter_provider(meters);
+    let call = call.retry_metrics().layer(resent);
+    read(call.oneshot(rpc("/shop.Catalog/Find")).await).await;
+    let served = crate::ServerCallLayer::grpc().meter_provider(meters);
+    let served = served.layer(transport([Step::answer(trailers_only(Code::Internal))]));
+    read(served.oneshot(rpc("/shop.Catalog/Find")).await).await;
+    let served = crate::ServerCallLayer::http().meter_provider(meters);
+    let served = served.route(|_| Some("/items/{id}"));
+    let served = served.layer(transport([status(503)]));
+    read(served.oneshot(get("http://catalog/items/7")).await).await;
+    // Two of the operation, the call's and its four of retries, and one for each that was served.
+    assert_eq!(written(&counted), 2 + 5 + 2);
 }
 
 /// NM-01.
