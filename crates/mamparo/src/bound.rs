@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use mamparo_core::clock;
 use mamparo_core::gate::GateFuture;
+use mamparo_core::grpc::Code;
 use mamparo_core::{BoxError, CallContext, Deadline, Event, Observer, Rejection, Scope, What};
 use pin_project::{pin_project, pinned_drop};
 use tower_service::Service;
@@ -170,7 +171,7 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
             report_late(scope, observer);
         }
         let cut_at = match result {
-            Ok(answer) if was_cut(wire, &answer, deadline) => deadline,
+            Ok(answer) if was_cut(wire, &answer, || deadline) => deadline,
             Ok(answer) => {
                 return Poll::Ready(Ok(wire.bound(answer, || {
                     BodyLimits::default()
@@ -179,7 +180,13 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
                         .observer(observer.cloned())
                 })));
             }
-            Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
+            Err(Over::Failed(error)) => {
+                let error = error.into();
+                if !failed_by_cut(&error, deadline) {
+                    return Poll::Ready(Err(error));
+                }
+                deadline
+            }
             Err(Over::Cut { sent }) => deadline.filter(|_| sent),
             Err(Over::Refused) => None,
         };
@@ -193,11 +200,21 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
 
 /// Tells whether an answer says no more than that the deadline has passed, in the peer's words.
 #[inline]
-pub(crate) fn was_cut<W, Res>(wire: &W, answer: &Res, deadline: Option<Deadline>) -> bool
+pub(crate) fn was_cut<W, Res>(
+    wire: &W,
+    answer: &Res,
+    deadline: impl FnOnce() -> Option<Deadline>,
+) -> bool
 where
     W: BoundsAnswer<Res>,
 {
-    wire.says_cancelled(answer)
+    wire.says_cancelled(answer) && deadline().is_some_and(|it| it.has_passed(clock::now()))
+}
+
+/// Tells whether an error says no more than that, as the reset of a stream by a peer that obeys our deadline does.
+#[cold]
+pub(crate) fn failed_by_cut(error: &BoxError, deadline: Option<Deadline>) -> bool {
+    Code::of_error(error) == Code::Cancelled
         && deadline.is_some_and(|deadline| deadline.has_passed(clock::now()))
 }
 

@@ -7,11 +7,16 @@
 //! - `recorded` looks at the spans and metrics that it all leaves
 //! - `transport` breaks what is below gRPC
 //! - `codes` carries every status in both directions
+//! - `streams` lets all kinds of call end at a deadline, with `endless` to answer them
+//! - `chain` has gRPC and HTTP call each other, with less and less time
 
+mod chain;
 mod codes;
 mod deadlines;
+mod endless;
 mod ours;
 mod peer;
 mod pushback;
 mod recorded;
+mod streams;
 mod transport;

@@ -15,7 +15,7 @@ use tower_service::Service;
 use super::error::reached;
 use super::layer::Shared;
 use super::state::By;
-use crate::bound::{self, Bounded, Over, Scoped, was_cut};
+use crate::bound::{self, Bounded, Over, Scoped, failed_by_cut, was_cut};
 use crate::timer::Usual;
 use crate::wire::{BodyLimits, BoundsAnswer};
 
@@ -68,22 +68,21 @@ where
         let cut = call.scope().limit.cut();
         let result = ready!(call.as_mut().poll(cut, cx));
         let Begun { by, limit, shared } = call.scope();
-        let sent = match result {
-            Ok(answer)
-                if was_cut(
-                    &shared.wire,
-                    &answer,
-                    CallContext::current_attempt_deadline(),
-                ) =>
-            {
-                return Poll::Ready(Err(shared.reject(By::Deadline, limit.timeout(), true)));
-            }
+        let must_be_over = CallContext::current_attempt_deadline;
+        let (by, sent) = match result {
+            Ok(answer) if was_cut(&shared.wire, &answer, must_be_over) => (By::Deadline, true),
             Ok(answer) => return Poll::Ready(Ok(shared.bound(answer))),
-            Err(Over::Failed(error)) => return Poll::Ready(Err(error.into())),
-            Err(Over::Cut { sent }) => sent,
-            Err(Over::Refused) => false,
+            Err(Over::Failed(error)) => {
+                let error = error.into();
+                if !failed_by_cut(&error, must_be_over()) {
+                    return Poll::Ready(Err(error));
+                }
+                (By::Deadline, true)
+            }
+            Err(Over::Cut { sent }) => (*by, sent),
+            Err(Over::Refused) => (*by, false),
         };
-        Poll::Ready(Err(shared.reject(*by, limit.timeout(), sent)))
+        Poll::Ready(Err(shared.reject(by, limit.timeout(), sent)))
     }
 }
 

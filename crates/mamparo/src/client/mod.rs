@@ -31,6 +31,8 @@ mod reqwest;
 mod sound;
 #[cfg(feature = "tonic")]
 mod tonic;
+#[cfg(feature = "tonic")]
+mod upload;
 
 pub use self::connector::{Connector, ConnectorFuture, ConnectorLayer, connector};
 #[cfg(feature = "hyper")]

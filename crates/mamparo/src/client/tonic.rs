@@ -16,6 +16,7 @@ use tower_service::Service;
 
 use super::proof::prove;
 use super::sound::{SoundBody, sound, status_of};
+use super::upload::Upload;
 use crate::replay::ReplayBody;
 use crate::stack::Stack;
 
@@ -81,7 +82,9 @@ where
 
     fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
         TonicFuture {
-            future: self.channel.call(request.map(Body::new)),
+            future: self
+                .channel
+                .call(request.map(|body| Body::new(Upload::new(body)))),
         }
     }
 }

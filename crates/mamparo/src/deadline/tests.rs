@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt;
+use mamparo_core::grpc::Code;
 use mamparo_core::{
-    BoxError, CallContext, Deadline, Dependency, Event, LayerKind, Observer, Reason, Rejection,
-    Reserve, What, clock,
+    BoxError, CallContext, Deadline, Dependency, Event, Kind, LayerKind, Observer, Reason,
+    Rejection, Resend, Reserve, TransportError, What, clock,
 };
 use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Door, NeverReady, Script, Step};
@@ -456,5 +457,29 @@ async fn a_cancelled_answer_after_the_deadline_says_that_it_has_passed() {
         let reason = result.err().map(|error| rejection(&error).reason());
         let expected = cut.then_some(Reason::DeadlineExceeded);
         assert_eq!(reason, expected, "status {status} within {limit} ms");
+    }
+}
+
+/// `ST-02`, `ST-03`: or it resets the stream.
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_reset_by_cancel_after_the_deadline_says_that_it_has_passed() {
+    let reset =
+        |code| TransportError::new(Kind::Reset, Resend::IfIdempotent, "reset").with_code(code);
+    let cases = [
+        (Code::Cancelled, 100, true),
+        (Code::Cancelled, 101, false),
+        (Code::Internal, 100, false),
+    ];
+    for (code, limit, cut) in cases {
+        let step = Step::error(reset(code)).after(millis(100));
+        let peer: Script<u32, u32> = Script::new([step]);
+        let error = within(millis(limit))
+            .layer(peer)
+            .oneshot(1)
+            .await
+            .unwrap_err();
+        let reason = Rejection::of(&*error).map(Rejection::reason);
+        let expected = cut.then_some(Reason::DeadlineExceeded);
+        assert_eq!(reason, expected, "{code} within {limit} ms");
     }
 }

@@ -16,7 +16,7 @@ use super::bounds::Bounded;
 ///
 /// A cut drops the body, so that the connection is given up, and ends the stream with a
 /// [`Rejection`](mamparo_core::Rejection). A frame that is there after the deadline is given only if it is the last, and no
-/// trailers of gRPC's that say `CANCELLED`.
+/// trailers of gRPC's that say `CANCELLED`; an error is not.
 #[pin_project]
 pub struct TimedBody<B> {
     #[pin]
@@ -107,8 +107,11 @@ where
 
 /// Tells whether a frame that comes after the deadline gives way to it.
 fn is_cut_by_deadline<B: Body>(frame: &Option<Result<Frame<B::Data>, B::Error>>, body: &B) -> bool {
-    let Some(Ok(frame)) = frame else {
-        return false;
+    let frame = match frame {
+        None => return false,
+        // The stream was broken off for the deadline's sake, by us in the other direction or by the peer.
+        Some(Err(_)) => return true,
+        Some(Ok(frame)) => frame,
     };
     match frame.trailers_ref() {
         // A gRPC server that obeys our deadline may say that it was cancelled.

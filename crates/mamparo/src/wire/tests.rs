@@ -347,6 +347,18 @@ async fn trailers_that_say_cancelled_after_the_deadline_say_that_it_has_passed()
     }
 }
 
+/// `ST-02`, `ST-03`: a peer that obeys our deadline may reset the stream at it.
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_after_the_deadline_says_that_it_has_passed() {
+    for (deadline, cut) in [(100, true), (101, false)] {
+        let frames = Frames::new().data("a").wait(millis(100)).error("reset");
+        let mut body = body(frames, limits(Some(deadline), None));
+        assert!(text(&mut body).await.unwrap().is_ok());
+        let error = body.frame().await.unwrap().unwrap_err();
+        assert_eq!(Rejection::of(&*error).is_some(), cut, "{error}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_bodys_own_error_is_passed_on() {
     let frames = Frames::new().data("half").error("connection reset");
