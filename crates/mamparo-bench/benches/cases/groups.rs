@@ -20,6 +20,7 @@ pub(crate) fn groups() -> Vec<Group> {
         http_with_headers(),
         reqwest(),
         spans::attempts(),
+        spans::rpcs(),
     ]
 }
 

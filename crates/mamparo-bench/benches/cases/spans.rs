@@ -5,9 +5,9 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 
 use http::header::ACCEPT;
-use http::{HeaderValue, Request, Uri};
+use http::{HeaderValue, Method, Request, Uri};
 use mamparo_core::BoxError;
-use mamparo_telemetry::AttemptLayer;
+use mamparo_telemetry::{AttemptLayer, OperationLayer, ServerCallLayer};
 use opentelemetry::trace::noop::NoopTracerProvider;
 use opentelemetry::trace::{
     SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState, TracerProvider,
@@ -17,7 +17,7 @@ use opentelemetry_instrumentation_tower::http::server::LayerBuilder;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider, SpanData, SpanExporter};
 use tower::util::service_fn;
-use tower::{Layer, Service};
+use tower::{Layer, Service, ServiceExt};
 use tracing::{Dispatch, Instrument, Span, field, info_span};
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -51,6 +51,44 @@ pub(super) fn attempts() -> Group {
                 TraceFlags::SAMPLED,
                 tracing_opentelemetry("tracing-opentelemetry, recorded", as_the_parent()),
             ),
+        ],
+    }
+}
+
+/// The span of an RPC and that of its attempt, around a service that answers at once; and the other side of it.
+pub(super) fn rpcs() -> Group {
+    let recorded = || provider(as_the_parent());
+    let both = |name, sampler: fn() -> Sampler| {
+        Case::calls(name, called, move || {
+            let provider = provider(sampler())?;
+            let call = OperationLayer::grpc("catalog").tracer_provider(&provider);
+            let attempt = AttemptLayer::grpc("catalog").tracer_provider(&provider);
+            Ok(call.layer(attempt.layer(at_once())))
+        })
+    };
+    Group {
+        name: "spans of an RPC",
+        cases: vec![
+            Case::calls("bare, with a method", called, || Ok(at_once())),
+            Case::calls("call and attempt, no provider", called, || {
+                let attempt = AttemptLayer::grpc("catalog").layer(at_once());
+                Ok(OperationLayer::grpc("catalog").layer(attempt))
+            }),
+            below(
+                TraceFlags::NOT_SAMPLED,
+                both("call and attempt below an unsampled one", as_the_parent),
+            ),
+            below(
+                TraceFlags::SAMPLED,
+                both("call and attempt, recorded", as_the_parent),
+            ),
+            Case::calls("served, no provider", called, || {
+                Ok(ServerCallLayer::grpc().layer(at_once().map_err(BoxError::from)))
+            }),
+            Case::calls("served, recorded", called, move || {
+                let layer = ServerCallLayer::grpc().tracer_provider(&recorded()?);
+                Ok(layer.layer(at_once().map_err(BoxError::from)))
+            }),
         ],
     }
 }
@@ -147,6 +185,16 @@ fn addressed() -> Request<Body> {
     *request.uri_mut() = ADDRESS.clone();
     let any = HeaderValue::from_static("*/*");
     request.headers_mut().insert(ACCEPT, any);
+    request
+}
+
+/// A call of a method.
+fn called() -> Request<Body> {
+    static METHOD: LazyLock<Uri> =
+        LazyLock::new(|| Uri::from_static("http://catalog:50051/shop.Catalog/Find"));
+    let mut request = addressed();
+    *request.uri_mut() = METHOD.clone();
+    *request.method_mut() = Method::POST;
     request
 }
 
