@@ -37,6 +37,12 @@ impl InvalidSetting {
         self.setting
     }
 
+    /// Returns what is allowed.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.reason
+    }
+
     /// Returns the refused value, as text.
     #[must_use]
     pub fn value(&self) -> &str {

@@ -47,6 +47,7 @@ pub mod deadline;
 pub mod fallback;
 #[cfg(feature = "fault")]
 pub mod fault;
+pub mod grpc;
 pub mod hedge;
 pub mod idempotency_key;
 pub mod load_shed;

@@ -1,7 +1,10 @@
 //! What every owner of resends asks of a failure: is it about our dependency, was it sent, may it have taken effect?
 
+use std::time::Duration;
+
 use mamparo_core::{
-    BoxError, Dependency, Ending, Kind, Rejection, Resend, ResponseHead, RetryError, Verdict,
+    BoxError, CallContext, Deadline, Dependency, Ending, Kind, Rejection, Resend, Reserve,
+    ResponseHead, RetryError, Scope, Verdict,
 };
 
 use crate::replay::Safety;
@@ -29,6 +32,13 @@ pub(crate) fn proven(verdict: Verdict, all: bool) -> Verdict {
     verdict
 }
 
+/// Tells whether the peer had the request and did nothing with it. A connection that can't be made is no such case: another
+/// would come to the same.
+pub(crate) const fn was_never_processed(verdict: Verdict) -> bool {
+    let failed_so = matches!(verdict.kind(), Some(kind) if !matches!(kind, Kind::Connect));
+    failed_so && matches!(verdict.resend(), Resend::Always)
+}
+
 /// Tells whether a request that failed for good may have taken effect, and was not safe to send again.
 pub(crate) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
     let processed_perhaps = matches!(
@@ -39,6 +49,17 @@ pub(crate) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
     // One that a list allows to be sent again is safe, even where it was sent often enough.
     let safe = safety.is_idempotent() || safety.allows(verdict.resend());
     processed_perhaps && !never_processed && !safe
+}
+
+/// Bounds the attempts of an operation by its method's timeout, where the deadline around it does not come first.
+#[cold]
+pub(crate) fn bound_attempts(scope: &mut Scope, timeout: Duration) {
+    let now = CallContext::now();
+    let own = Deadline::after(now, timeout);
+    if scope.deadline().is_none_or(|deadline| deadline > own) {
+        let reserve = Reserve::default().of(timeout);
+        scope.set_deadline(own, Deadline::after(now, timeout.saturating_sub(reserve)));
+    }
 }
 
 /// The bit of a failure that allows one resend; none for all others.

@@ -32,6 +32,12 @@ impl Scene {
         self.scope.set_attempt(attempt, self.most, cause);
     }
 
+    /// Makes an attempt the current one that was never processed, and is sent once more.
+    fn turn_to_again(&mut self, attempt: u32) {
+        self.scope
+            .set_attempt(attempt, self.most, Cause::Transparent);
+    }
+
     #[inline]
     pub(super) fn report(&self, observer: Option<&Arc<dyn Observer>>, what: What<'_>) {
         if let Some(observer) = observer {
@@ -74,7 +80,8 @@ pub(super) struct Arm<S: Service<W>, W> {
     state: State<S, S::Future, W>,
     pub(super) run: Run,
     spent: Option<Spent>,
-    why: Why,
+    /// None for an attempt that is sent once more, and counts as no other.
+    why: Option<Why>,
     prepared: Instant,
 }
 
@@ -86,6 +93,8 @@ pub(super) struct Run {
     pub(super) sends: u32,
     /// When it was sent, as far as anybody asks; none before.
     pub(super) started: Option<Instant>,
+    /// Whether it was sent before, was never processed, and is sent once more.
+    pub(super) sent_before: bool,
 }
 
 impl Run {
@@ -94,6 +103,7 @@ impl Run {
             number,
             sends: 0,
             started: None,
+            sent_before: false,
         }
     }
 }
@@ -103,7 +113,7 @@ enum State<S, F, W> {
     Readying {
         service: S,
         /// Until it is sent.
-        next: Option<(W, Paid)>,
+        next: Option<(W, Option<Paid>)>,
     },
     Running {
         #[pin]
@@ -137,11 +147,33 @@ where
         Self {
             state: State::Readying {
                 service,
-                next: Some((wire, paid)),
+                next: Some((wire, Some(paid))),
             },
             run: Run::numbered(number),
             spent: None,
-            why,
+            why: Some(why),
+            prepared: now,
+        }
+    }
+
+    /// The same attempt once more: what was paid for it pays for this.
+    pub(super) fn again(
+        service: S,
+        number: u32,
+        (wire, spent): (W, Option<Spent>),
+        now: Instant,
+    ) -> Self {
+        Self {
+            state: State::Readying {
+                service,
+                next: Some((wire, None)),
+            },
+            run: Run {
+                sent_before: true,
+                ..Run::numbered(number)
+            },
+            spent,
+            why: None,
             prepared: now,
         }
     }
@@ -161,7 +193,10 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<End<S::Response>> {
         let mut this = self.project();
-        scene.turn_to(this.run.number);
+        match this.why {
+            Some(_) => scene.turn_to(this.run.number),
+            None => scene.turn_to_again(this.run.number),
+        }
         loop {
             let (service, next) = match this.state.as_mut().project() {
                 StateProjected::Running { future } => {
@@ -181,21 +216,23 @@ where
             let Some((wire, paid)) = next.take() else {
                 return Poll::Pending; // not reached: the state changes as the request is taken
             };
-            // Heard by the owners of resends around this one, so it is said outside of its own context.
-            CallContext::report_resend();
             this.run.started = Some(now);
-            *this.spent = Some(Spent {
-                budget: paid.budget.spend(),
-                extra: paid.extra.spend(),
-            });
-            scene.called += 1;
-            let sent = What::HedgeSent {
-                attempt: this.run.number,
-                beside,
-                reason: this.why.reason,
-                delay: this.why.delay,
-            };
-            scene.report(observer, sent);
+            if let (Some(paid), Some(why)) = (paid, *this.why) {
+                // Heard by the owners of resends around this one, so it is said outside of its own context.
+                CallContext::report_resend();
+                *this.spent = Some(Spent {
+                    budget: paid.budget.spend(),
+                    extra: paid.extra.spend(),
+                });
+                scene.called += 1;
+                let sent = What::HedgeSent {
+                    attempt: this.run.number,
+                    beside,
+                    reason: why.reason,
+                    delay: why.delay,
+                };
+                scene.report(observer, sent);
+            }
             // Prepared as the last of the others ended, where none is under way.
             let pause = match beside {
                 0 => now.saturating_duration_since(*this.prepared),

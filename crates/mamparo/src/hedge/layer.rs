@@ -3,18 +3,23 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use mamparo_core::budget::Throttle;
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use mamparo_core::shard::Spread;
 use mamparo_core::{CallContext, Dependency, Event, Observer, Scope, What};
 use tower_layer::Layer;
 
 use super::latency::Latency;
-use super::{Hedge, HedgePolicy};
+use super::service::Calls;
+use super::{Hedge, HedgePolicy, state};
+use crate::grpc::{MethodConfig, MethodId, ServiceConfig};
+use crate::replay::Replay;
 
 /// Sends a slow request a second time, and takes the better answer; see the [module](super).
 ///
-/// `P` is the protocol: [`Http`], [`Plain`](mamparo_core::Plain), or one of your own.
+/// `P` is the protocol: [`Http`], [`Grpc`], [`Plain`](mamparo_core::Plain), or one of your own.
 #[derive(Debug)]
 pub struct HedgeLayer<P> {
     shared: Spread<Shared<P>>,
@@ -29,11 +34,33 @@ pub(super) struct Shared<P> {
     pub(super) observer: Option<Arc<dyn Observer>>,
     /// None where the delay is fixed.
     pub(super) latency: Option<Arc<Latency>>,
+    pub(super) config: Option<ServiceConfig>,
 }
 
 impl<P> Shared<P> {
-    /// The delay before the next hedge.
-    pub(super) fn delay(&self, now: Instant) -> Duration {
+    /// What the service config says of a method.
+    pub(super) fn method(&self, method: Option<MethodId>) -> Option<&MethodConfig> {
+        self.config.as_ref()?.get(method?)
+    }
+
+    /// The method that a request calls, if the service config says something of it.
+    #[inline]
+    pub(super) fn find<Req>(&self, request: &Req) -> Option<MethodId>
+    where
+        P: Replay<Req>,
+    {
+        self.config.as_ref()?.find(self.protocol.method(request)?)
+    }
+
+    pub(super) fn throttle(&self) -> Option<&Throttle> {
+        self.config.as_ref()?.throttle()
+    }
+
+    /// The delay before the next hedge of a method.
+    pub(super) fn delay(&self, method: Option<MethodId>, now: Instant) -> Duration {
+        if let Some(plan) = state::plan(self.method(method)) {
+            return plan.delay();
+        }
         let percentile = self.latency.as_ref().and_then(|latency| latency.delay(now));
         percentile.unwrap_or(self.policy.settings.delay)
     }
@@ -57,6 +84,18 @@ impl HedgeLayer<Http> {
     }
 }
 
+impl HedgeLayer<Grpc> {
+    /// Hedges gRPC requests as gRPC does (gRFC A6): those of methods for which a
+    /// [`service_config`](Self::service_config) has a `hedgingPolicy`.
+    ///
+    /// Of any other method, gRPC assumes that it is not idempotent: unless the policy says `idempotent_only(false)`, its
+    /// requests are sent once.
+    #[must_use]
+    pub fn grpc(policy: HedgePolicy) -> Self {
+        Self::new(policy, Grpc)
+    }
+}
+
 impl<P> HedgeLayer<P> {
     /// Hedges requests of a protocol.
     #[must_use]
@@ -71,6 +110,7 @@ impl<P> HedgeLayer<P> {
                 dependency: Dependency::UNNAMED,
                 observer: None,
                 latency,
+                config: None,
             }),
         }
     }
@@ -80,6 +120,29 @@ impl<P> HedgeLayer<P> {
     pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
         let dependency = dependency.into();
         self.shared.change(|shared| shared.dependency = dependency);
+        self
+    }
+
+    /// Obeys a gRPC service config: it may say per method whether and how a request is hedged.
+    ///
+    /// What it says of a method goes before the policy's attempts and delay; the policy's budget, its cap on extra load and other
+    /// bounds hold all the same. A method that is retried there is not hedged here. Protocols other than gRPC have no
+    /// methods, and obey only its throttle.
+    #[must_use]
+    pub fn service_config(self, config: &ServiceConfig) -> Self {
+        self.configured(Some(config.clone()))
+    }
+
+    /// What calls an inner service that someone else holds.
+    pub(crate) fn around<S: Clone>(&self, inner: &S) -> Calls<S, P> {
+        Calls::new(Spread::new(Made {
+            shared: Shared::clone(&self.shared),
+            spare: Arc::new(Mutex::new(inner.clone())),
+        }))
+    }
+
+    pub(crate) fn configured(mut self, config: Option<ServiceConfig>) -> Self {
+        self.shared.change(|shared| shared.config = config);
         self
     }
 
@@ -109,11 +172,8 @@ impl<S: Clone, P> Layer<S> for HedgeLayer<P> {
     type Service = Hedge<S, P>;
 
     fn layer(&self, inner: S) -> Hedge<S, P> {
-        let made = Spread::new(Made {
-            shared: Shared::clone(&self.shared),
-            spare: Arc::new(Mutex::new(inner.clone())),
-        });
-        Hedge::new(inner, made)
+        let calls = self.around(&inner);
+        Hedge::new(inner, calls)
     }
 }
 
@@ -159,6 +219,7 @@ impl<P> Clone for Shared<P> {
             dependency: self.dependency,
             observer: self.observer.clone(),
             latency: self.latency.clone(),
+            config: self.config.clone(),
         }
     }
 }

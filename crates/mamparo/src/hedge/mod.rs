@@ -55,6 +55,7 @@
 //! # }
 //! ```
 
+mod again;
 mod arm;
 mod config;
 mod error;
@@ -71,6 +72,7 @@ pub use config::{HedgeBuilder, HedgePolicy};
 pub use future::HedgeFuture;
 pub use layer::HedgeLayer;
 pub use mamparo_core::{Answer, Ending, Nested, RetryError};
+pub(crate) use service::Calls;
 pub use service::Hedge;
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use super::layer::Made;
 use super::outcome::Attempted;
 use super::state::{Course, Ended, Step, When};
 use crate::bound::reject;
+use crate::grpc::MethodId;
 use crate::replay::{NotKept, Replay, Safety, Superseded};
 use crate::resend::{indeterminate, is_about, is_refusal, proven};
 use crate::timer;
@@ -37,6 +38,8 @@ where
     pub(super) safety: Safety,
     pub(super) course: Course,
     pub(super) next: Next,
+    /// What its service config says of the request's method.
+    pub(super) method: Option<MethodId>,
     /// The first attempt, while it runs; blank afterwards.
     pub(super) first: Run,
     /// None while there is the first attempt only.
@@ -56,6 +59,8 @@ pub(super) struct Race<S: Service<W>, W> {
     pub(super) in_doubt: bool,
     /// Until when the server asked to send nothing; another attempt's failure does not shorten it.
     not_before: Option<Instant>,
+    /// Whether an attempt that was never processed has been sent once more.
+    pub(super) transparent: bool,
 }
 
 impl<S: Service<W>, W> Default for Race<S, W> {
@@ -67,6 +72,7 @@ impl<S: Service<W>, W> Default for Race<S, W> {
             last_response: None,
             in_doubt: false,
             not_before: None,
+            transparent: false,
         }
     }
 }
@@ -116,6 +122,7 @@ where
     /// The first attempt succeeded, and there was no other: the caller gets its answer as it is.
     #[inline]
     pub(super) fn succeeded(&self) {
+        self.pay_in(Verdict::SUCCESS);
         if let (Some(latency), Some(started)) = (&self.made.shared.latency, self.first.started) {
             let now = clock::now();
             latency.record(now.saturating_duration_since(started), now);
@@ -131,7 +138,11 @@ where
         outcome: Result<S::Response, BoxError>,
         verdict: Verdict,
     ) -> Option<Result<S::Response, BoxError>> {
-        if self.is_refused(&outcome, verdict) {
+        let spent = match self.once_more(run, spent, verdict) {
+            Ok(()) => return None,
+            Err(spent) => spent,
+        };
+        if self.is_refused(&outcome, verdict) && !run.sent_before {
             let called = run.number == 1 || spent.is_some();
             self.scene.called -= u32::from(called);
             spent.map(Spent::not_sent).unwrap_or_default();
@@ -144,6 +155,7 @@ where
             verdict,
             safety: self.safety,
             remaining,
+            throttled: self.throttled(verdict),
         };
         let attempted = Attempted { outcome, verdict };
         let shared = &self.made.shared;
@@ -203,7 +215,7 @@ where
         when: When,
     ) -> Option<Result<S::Response, BoxError>> {
         let now = clock::now();
-        let delay = || self.made.shared.delay(now);
+        let delay = || self.made.shared.delay(self.method, now);
         let next = match (when, attempted.verdict.kind()) {
             (When::Now, Some(kind)) => Next::Now(kind),
             (When::After(wait), _) => Next::At(clock::later(now, wait)),
@@ -263,7 +275,7 @@ where
             Next::At(at) => at,
             Next::AtDelay => {
                 let now = clock::now();
-                let delay = self.made.shared.delay(now);
+                let delay = self.made.shared.delay(self.method, now);
                 if delay.is_zero() {
                     return Poll::Ready(());
                 }
@@ -302,7 +314,8 @@ where
                 self.course.begin();
                 self.race().later.push(arm);
                 if self.course.may_hedge() {
-                    self.next = Next::At(clock::later(now, self.made.shared.delay(now)));
+                    self.next =
+                        Next::At(clock::later(now, self.made.shared.delay(self.method, now)));
                 }
                 None
             }
@@ -324,6 +337,10 @@ where
     ) -> Result<Beside<S, P::Wire>, NotResent> {
         let settings = &self.made.shared.policy.settings;
         let context = &self.scene.scope;
+        let throttle = self.made.shared.throttle();
+        if throttle.is_some_and(|throttle| !throttle.allows()) {
+            return Err(NotResent::Throttled);
+        }
         let remaining = context.attempt_remaining(now);
         if remaining.is_some_and(|remaining| remaining < settings.min_attempt_time) {
             return Err(NotResent::DeadlineTooClose);
@@ -337,7 +354,7 @@ where
         let budget = settings.budget.withdraw(now, context.tenant(), so_far);
         let budget = budget.map_err(|_| NotResent::BudgetExhausted)?;
         let held = self.held.take().ok_or(NotResent::BodyTooLarge)?;
-        let more = number < self.scene.most;
+        let more = number < self.scene.most || self.may_be_once_more();
         let protocol = &self.made.shared.protocol;
         let (mut wire, held) = if self.course.running > 0 {
             protocol.beside(held, more)?
@@ -348,7 +365,7 @@ where
         protocol.number(&mut wire, number);
         let why = Why {
             reason,
-            delay: self.made.shared.delay(now),
+            delay: self.made.shared.delay(self.method, now),
         };
         let paid = Paid { budget, extra };
         let service = self.made.another();

@@ -40,6 +40,7 @@ where
         not_resent: Option<NotResent>,
     ) -> Result<S::Response, BoxError> {
         let Attempted { outcome, verdict } = attempted;
+        self.pay_in(verdict);
         let not_resent = not_resent.filter(|_| verdict.kind().is_some());
         if let Some(reason) = not_resent {
             self.report(What::NotResent { verdict, reason });

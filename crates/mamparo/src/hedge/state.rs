@@ -5,6 +5,7 @@ use std::time::Duration;
 use mamparo_core::{Class, Nested, NotResent, Resend, Verdict};
 
 use super::config::HedgePolicy;
+use crate::grpc::{HedgePlan, MethodConfig, Resends};
 use crate::replay::Safety;
 use crate::resend::once;
 
@@ -34,6 +35,8 @@ pub(super) struct Ended {
     pub(super) safety: Safety,
     /// What remains until an attempt must be over; none without a deadline.
     pub(super) remaining: Option<Duration>,
+    /// Whether too many requests have failed of late.
+    pub(super) throttled: bool,
 }
 
 /// What the end of an attempt leads to.
@@ -133,10 +136,12 @@ impl Course {
             Class::Ignored => return Ok(self.stop(NotResent::NotRetryable)),
             Class::Failure(_) => {}
         }
-        if verdict.is_forbidden() {
+        let allowed = allows(policy, ended.safety, verdict.resend());
+        // A status that ends the call does so, whatever the server says of sending it again.
+        if verdict.is_forbidden() && (allowed || verdict.resend() == Resend::Never) {
             return Ok(self.stop(NotResent::Forbidden));
         }
-        if !allows(policy, ended.safety, verdict.resend()) {
+        if !allowed {
             return Err(Some(match verdict.resend() {
                 Resend::IfIdempotent => NotResent::NotIdempotent,
                 _ => NotResent::NotRetryable,
@@ -146,6 +151,9 @@ impl Course {
             return Ok(self.stop(NotResent::OnceOnly));
         }
         self.once |= once(verdict);
+        if ended.throttled {
+            return Ok(self.stop(NotResent::Throttled));
+        }
         let wait = match verdict.hint() {
             Some(hint) if hint > policy.settings.max_hint => {
                 return Ok(self.stop(NotResent::HintTooLong));
@@ -171,20 +179,33 @@ impl Course {
     }
 }
 
-/// Says whether an operation is hedged, before its first attempt: an error is why not.
-pub(super) const fn hedged(
+/// Says whether an operation is hedged, before its first attempt, given what is said of its method: an error is why not.
+pub(super) fn hedged(
     policy: &HedgePolicy,
+    method: Option<&MethodConfig>,
     safety: Safety,
     inside_owner: bool,
 ) -> Result<(), NotResent> {
-    if policy.max_attempts() == 1 {
-        Err(NotResent::AttemptsExhausted)
-    } else if inside_owner && matches!(policy.settings.nested, Nested::Inherit) {
-        Err(NotResent::OwnedOutside)
-    } else if policy.settings.idempotent_only && !safety.is_idempotent() {
-        Err(NotResent::NotIdempotent)
-    } else {
-        Ok(())
+    if inside_owner && policy.settings.nested == Nested::Inherit {
+        return Err(NotResent::OwnedOutside);
+    }
+    match method.and_then(MethodConfig::resends) {
+        Some(Resends::Hedge(_)) => Ok(()),
+        // Retried or hedged, never both.
+        Some(Resends::Retry(_) | Resends::Never) => Err(NotResent::AttemptsExhausted),
+        None if policy.max_attempts() == 1 => Err(NotResent::AttemptsExhausted),
+        None if policy.settings.idempotent_only && !safety.is_idempotent() => {
+            Err(NotResent::NotIdempotent)
+        }
+        None => Ok(()),
+    }
+}
+
+/// The plan by which a method is hedged, if it has one.
+pub(super) fn plan(method: Option<&MethodConfig>) -> Option<&HedgePlan> {
+    match method?.resends()? {
+        Resends::Hedge(plan) => Some(plan),
+        _ => None,
     }
 }
 
@@ -238,7 +259,7 @@ mod tests {
                     prop_assert!(course.may_go_on(), "nothing runs, nothing follows, and no end was told");
                     continue;
                 }
-                let ended = Ended { verdict, safety, remaining: None };
+                let ended = Ended { verdict, safety, remaining: None, throttled: false };
                 match course.ended(&policy, ended) {
                     Step::Settled(reason) => {
                         prop_assert_eq!(reason.is_none(), verdict == Verdict::SUCCESS);

@@ -41,6 +41,14 @@ where
         Safety::UNSAFE.with_listed(Codes::UNAVAILABLE)
     }
 
+    fn method<'a>(&self, request: &'a Request<B>) -> Option<&'a str> {
+        Some(request.uri().path())
+    }
+
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
     fn number(&self, wire: &mut Self::Wire, attempt: u32) {
         number(&GRPC_PREVIOUS_RPC_ATTEMPTS, wire, attempt.saturating_sub(1));
     }

@@ -64,6 +64,14 @@ where
         self.inner().safety(request)
     }
 
+    fn method<'a>(&self, request: &'a Req) -> Option<&'a str> {
+        self.inner().method(request)
+    }
+
+    fn is_transparent(&self) -> bool {
+        self.inner().is_transparent()
+    }
+
     fn number(&self, wire: &mut C::Wire, attempt: u32) {
         self.inner().number(wire, attempt);
     }

@@ -48,6 +48,17 @@ pub trait Replay<Req>: Send + Sync + 'static {
     /// Tells what makes the request safe to send again, or not.
     fn safety(&self, request: &Req) -> Safety;
 
+    /// Returns the path of the method that the request calls, by which a
+    /// [`ServiceConfig`](crate::grpc::ServiceConfig) has its plan; none where the protocol has no such configs.
+    fn method<'a>(&self, _request: &'a Req) -> Option<&'a str> {
+        None
+    }
+
+    /// Tells whether what was never processed is sent once more at once, as the same attempt (gRFC A6, "Transparent Retries").
+    fn is_transparent(&self) -> bool {
+        false
+    }
+
     /// Writes the attempt's number on a resend, where the protocol has a place for it.
     fn number(&self, wire: &mut Self::Wire, attempt: u32);
 }

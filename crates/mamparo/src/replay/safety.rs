@@ -1,7 +1,7 @@
 //! What makes a request safe to send again.
 
 use mamparo_core::Resend;
-use mamparo_core::grpc::Codes;
+use mamparo_core::grpc::{Code, Codes};
 
 /// What makes a request safe to send again, or not.
 ///
@@ -19,6 +19,8 @@ pub struct Safety {
     keyed: bool,
     early_data: bool,
     listed: Codes,
+    /// Whether it is sent again where nobody knows what became of it.
+    in_doubt: bool,
 }
 
 impl Safety {
@@ -28,6 +30,7 @@ impl Safety {
         keyed: false,
         early_data: false,
         listed: Codes::NONE,
+        in_doubt: false,
     };
 
     /// Sent twice, it takes effect once.
@@ -57,6 +60,16 @@ impl Safety {
         self
     }
 
+    /// Notes what a plan says that was written for the request's method.
+    ///
+    /// One that lists `UNAVAILABLE` also allows a resend where nobody knows what became of the request, as after a
+    /// connection broke: gRPC gives both the same status.
+    #[must_use]
+    pub const fn with_plan(mut self, codes: Codes) -> Self {
+        self.in_doubt = codes.contains(Code::Unavailable);
+        self.with_listed(codes)
+    }
+
     /// Tells whether sending the request twice takes effect once, by its nature or by its key.
     #[must_use]
     pub const fn is_idempotent(self) -> bool {
@@ -69,7 +82,7 @@ impl Safety {
         match resend {
             Resend::Never => false,
             Resend::IfKeyed => self.keyed,
-            Resend::IfIdempotent => self.is_idempotent(),
+            Resend::IfIdempotent => self.is_idempotent() || self.in_doubt,
             Resend::IfListed(code) => self.listed.contains(code),
             Resend::UnlessEarlyData => !self.early_data,
             Resend::Always => true,

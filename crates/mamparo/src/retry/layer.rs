@@ -2,16 +2,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use mamparo_core::shard::Spread;
 use mamparo_core::{CallContext, Dependency, Event, Observer, Scope, What};
 use tower_layer::Layer;
 
+use super::operation::Plan;
+use super::service::Calls;
+use super::state::allowance;
 use super::{Retry, RetryPolicy};
+use crate::grpc::{Owner, ServiceConfig};
+use crate::replay::Replay;
+use crate::resend::bound_attempts;
 
 /// Sends failed requests again; see the [module](super).
 ///
-/// `P` is the protocol: [`Http`], [`Plain`](mamparo_core::Plain), or one of your own.
+/// `P` is the protocol: [`Http`], [`Grpc`], [`Plain`](mamparo_core::Plain), or one of your own.
 #[derive(Clone, Debug)]
 pub struct RetryLayer<P> {
     shared: Spread<Shared<P>>,
@@ -24,9 +31,41 @@ pub(super) struct Shared<P> {
     pub(super) protocol: P,
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
+    pub(super) config: Option<ServiceConfig>,
 }
 
 impl<P> Shared<P> {
+    /// What is known of a request before it is called; its method's timeout, if it has one, bounds the attempts.
+    #[inline]
+    pub(super) fn plan<Req>(&self, request: &Req, scope: &mut Scope) -> Plan
+    where
+        P: Replay<Req>,
+    {
+        let safety = self.protocol.safety(request);
+        let inside_retry = scope.is_inside_retry();
+        let found = self.config.as_ref().and_then(|config| {
+            let method = config.find(self.protocol.method(request)?)?;
+            Some((method, config.get(method)?))
+        });
+        let Some((method, said)) = found else {
+            return Plan {
+                safety,
+                allowance: allowance(&self.policy, None, inside_retry),
+                method: None,
+            };
+        };
+        if let Some(timeout) = said.timeout() {
+            bound_attempts(scope, timeout);
+        }
+        Plan {
+            safety: said
+                .listed_for(Owner::Retry)
+                .map_or(safety, |codes| safety.with_plan(codes)),
+            allowance: allowance(&self.policy, Some(said), inside_retry),
+            method: Some(method),
+        }
+    }
+
     /// Says that this retry is not the only one around its dependency.
     #[cold]
     pub(super) fn report_nested(&self, scope: &Scope) {
@@ -72,6 +111,19 @@ impl RetryLayer<Http> {
     }
 }
 
+impl RetryLayer<Grpc> {
+    /// Retries gRPC requests as gRPC does (gRFC A6), whose methods list `UNAVAILABLE` unless a
+    /// [`service_config`](Self::service_config) says otherwise.
+    ///
+    /// - A head without a status commits the call: what its trailers say is the caller's.
+    /// - A server's pushback is obeyed to the millisecond, or ends the retries.
+    /// - What was never processed is sent once more at once, as the same attempt and free of charge.
+    #[must_use]
+    pub fn grpc(policy: RetryPolicy) -> Self {
+        Self::new(policy, Grpc)
+    }
+}
+
 impl<P: Clone> RetryLayer<P> {
     /// Retries requests of a protocol.
     #[must_use]
@@ -82,6 +134,7 @@ impl<P: Clone> RetryLayer<P> {
                 protocol,
                 dependency: Dependency::UNNAMED,
                 observer: None,
+                config: None,
             }),
         }
     }
@@ -91,6 +144,29 @@ impl<P: Clone> RetryLayer<P> {
     pub fn dependency(mut self, dependency: impl Into<Dependency>) -> Self {
         self.shared
             .change(|shared| shared.dependency = dependency.into());
+        self
+    }
+
+    /// Obeys a gRPC service config: it may say per method how often and when a request is sent again.
+    ///
+    /// What it says of a method goes before the policy's attempts and backoff; the policy's budget and other bounds hold all
+    /// the same, and what it says nothing of has the policy. A method that is hedged there is not retried here. Protocols
+    /// other than gRPC have no methods, and obey only its throttle.
+    #[must_use]
+    pub fn service_config(self, config: &ServiceConfig) -> Self {
+        self.configured(Some(config.clone()))
+    }
+
+    /// What calls an inner service that someone else holds.
+    pub(crate) fn around<S: Clone>(&self, inner: &S) -> Calls<S, P> {
+        Calls::new(Spread::new(Made {
+            shared: Shared::clone(&self.shared),
+            spare: Arc::new(Mutex::new(inner.clone())),
+        }))
+    }
+
+    pub(crate) fn configured(mut self, config: Option<ServiceConfig>) -> Self {
+        self.shared.change(|shared| shared.config = config);
         self
     }
 
@@ -110,10 +186,7 @@ impl<S: Clone, P: Clone> Layer<S> for RetryLayer<P> {
     type Service = Retry<S, P>;
 
     fn layer(&self, inner: S) -> Retry<S, P> {
-        let made = Spread::new(Made {
-            shared: Shared::clone(&self.shared),
-            spare: Arc::new(Mutex::new(inner.clone())),
-        });
-        Retry::new(inner, made)
+        let calls = self.around(&inner);
+        Retry::new(inner, calls)
     }
 }

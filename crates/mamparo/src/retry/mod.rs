@@ -48,6 +48,7 @@ mod config;
 mod error;
 mod future;
 mod layer;
+mod operation;
 mod resending;
 mod service;
 mod state;
@@ -56,6 +57,7 @@ pub use config::{RetryBuilder, RetryPolicy};
 pub use future::RetryFuture;
 pub use layer::RetryLayer;
 pub use mamparo_core::{Answer, Ending, Nested, RetryError};
+pub(crate) use service::Calls;
 pub use service::Retry;
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub(super) struct Resending<S> {
     pub(super) memory: Memory,
     pub(super) last_response: Option<Box<ResponseHead>>,
     pub(super) in_flight: Option<InFlight>,
+    /// Whether the current attempt has been sent before: then it is sent once more transparently.
+    pub(super) sent: bool,
 }
 
 impl<S> Resending<S> {
@@ -21,6 +23,7 @@ impl<S> Resending<S> {
             memory: Memory::default(),
             last_response: None,
             in_flight: None,
+            sent: false,
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use mamparo_core::{Nested, NotResent, Resend, Verdict};
+use mamparo_core::{Backoff, Nested, NotResent, Resend, Verdict};
 
 use super::config::RetryPolicy;
+use crate::grpc::{MethodConfig, Resends};
 use crate::replay::Safety;
-use crate::resend::once;
+use crate::resend::{once, was_never_processed};
 
 /// A wait that the server asked for is lengthened by up to this share of it, so that clients come back spread.
 const HINT_JITTER: f64 = 0.1;
@@ -29,6 +30,8 @@ pub(super) struct Failed {
     pub(super) remaining: Option<Duration>,
     /// Whether a retry inside this one has resent.
     pub(super) resent_inside: bool,
+    /// Whether too many requests have failed of late.
+    pub(super) throttled: bool,
 }
 
 /// What is remembered from one failed attempt to the next.
@@ -36,6 +39,10 @@ pub(super) struct Failed {
 pub(super) struct Memory {
     /// The last wait, before any hint: decorrelated jitter builds on it.
     previous: Duration,
+    /// As many waits were ours since the server last asked for an exact one.
+    backoffs: u32,
+    /// Whether the operation has had its transparent resend.
+    pub(super) transparent: bool,
     /// The kinds of failure that allow one resend and have had it, a bit each.
     once: u16,
 }
@@ -55,29 +62,76 @@ pub(super) struct Wait {
     pub(super) hinted: bool,
 }
 
-/// Says how often a retry may send, given whether it is inside another.
-pub(super) const fn allowance(policy: &RetryPolicy, inside_retry: bool) -> Allowance {
-    let owned_outside = inside_retry && matches!(policy.settings.nested, Nested::Inherit);
+impl Wait {
+    /// At once.
+    pub(super) const NONE: Self = Self {
+        duration: Duration::ZERO,
+        hinted: false,
+    };
+}
+
+/// Says how often a retry may send, given what is said of the request's method, and whether it is inside another.
+pub(super) fn allowance(
+    policy: &RetryPolicy,
+    method: Option<&MethodConfig>,
+    inside_retry: bool,
+) -> Allowance {
+    let owned_outside = inside_retry && policy.settings.nested == Nested::Inherit;
+    let attempts = match method.and_then(MethodConfig::resends) {
+        _ if owned_outside => 1,
+        None => policy.max_attempts(),
+        Some(Resends::Retry(plan)) => plan.attempts(),
+        // Retried or hedged, never both.
+        Some(Resends::Hedge(_) | Resends::Never) => 1,
+    };
     Allowance {
-        attempts: if owned_outside {
-            1
-        } else {
-            policy.max_attempts()
-        },
+        attempts,
         owned_outside,
     }
 }
 
+/// The waits between attempts: the method's own, or those of all.
+pub(super) fn backoff<'a>(
+    policy: &'a RetryPolicy,
+    method: Option<&'a MethodConfig>,
+) -> &'a Backoff {
+    match method.and_then(MethodConfig::resends) {
+        Some(Resends::Retry(plan)) => plan.backoff(),
+        _ => &policy.settings.backoff,
+    }
+}
+
+/// Says whether a failed attempt is sent once more at once, as the same attempt: it was never processed.
+pub(super) fn is_transparent(
+    policy: &RetryPolicy,
+    allowance: Allowance,
+    memory: Memory,
+    failed: Failed,
+) -> bool {
+    let fits = |remaining| policy.settings.min_attempt_time <= remaining;
+    was_never_processed(failed.verdict)
+        && !memory.transparent
+        && !allowance.owned_outside
+        && failed.held
+        && failed.remaining.is_none_or(fits)
+}
+
+/// Says whether a failure counts for the throttle: one that could be sent again, or that its server forbids to.
+pub(super) fn is_counted(allowance: Allowance, safety: Safety, verdict: Verdict) -> bool {
+    let counts = verdict.is_forbidden() || safety.allows(verdict.resend());
+    counts && verdict.kind().is_some() && !allowance.owned_outside
+}
+
 /// Decides on a failed attempt; `rng` draws the jitter.
 pub(super) fn decide(
-    policy: &RetryPolicy,
+    (policy, backoff): (&RetryPolicy, &Backoff),
     allowance: Allowance,
     memory: &mut Memory,
     failed: Failed,
     rng: &mut fastrand::Rng,
 ) -> Result<Wait, NotResent> {
     permitted(policy, allowance, *memory, failed)?;
-    let wait = wait(policy, memory, failed, rng)?;
+    let wait = wait((policy, backoff), memory, failed, rng)?;
     let needed = wait
         .duration
         .saturating_add(policy.settings.min_attempt_time);
@@ -119,6 +173,9 @@ fn permitted(
     if memory.once & once(verdict) != 0 {
         return Err(NotResent::OnceOnly);
     }
+    if failed.throttled {
+        return Err(NotResent::Throttled);
+    }
     // Attempts are left and yet nothing is held: the request is too large to be kept.
     if !failed.held {
         return Err(NotResent::BodyTooLarge);
@@ -127,18 +184,27 @@ fn permitted(
 }
 
 fn wait(
-    policy: &RetryPolicy,
+    (policy, backoff): (&RetryPolicy, &Backoff),
     memory: &mut Memory,
     failed: Failed,
     rng: &mut fastrand::Rng,
 ) -> Result<Wait, NotResent> {
-    let own = policy
-        .settings
-        .backoff
-        .wait(failed.attempt, memory.previous, rng);
+    let hint = failed.verdict.hint();
+    if hint.is_some_and(|hint| hint > policy.settings.max_hint) {
+        return Err(NotResent::HintTooLong);
+    }
+    if let Some(hint) = hint.filter(|_| failed.verdict.is_exact()) {
+        // The next wait of our own is the first one again.
+        (memory.previous, memory.backoffs) = (Duration::ZERO, 0);
+        return Ok(Wait {
+            duration: hint,
+            hinted: true,
+        });
+    }
+    memory.backoffs += 1;
+    let own = backoff.wait(memory.backoffs, memory.previous, rng);
     memory.previous = own;
-    match failed.verdict.hint() {
-        Some(hint) if hint > policy.settings.max_hint => Err(NotResent::HintTooLong),
+    match hint {
         Some(hint) if hint >= own => {
             let most = hint.mul_f64(HINT_JITTER).min(MAX_HINT_JITTER);
             Ok(Wait {
@@ -200,6 +266,7 @@ mod tests {
             let policy = RetryPolicy::builder().max_attempts(max).build().unwrap();
             let safety = if idempotent { Safety::IDEMPOTENT } else { Safety::UNSAFE };
             let failed = Failed {
+                throttled: false,
                 attempt,
                 verdict,
                 safety: safety.with_key(keyed),
@@ -207,9 +274,10 @@ mod tests {
                 remaining: remaining.map(Duration::from_millis),
                 resent_inside,
             };
-            let allowance = allowance(&policy, inside);
+            let allowance = allowance(&policy, None, inside);
+            let backoff = backoff(&policy, None);
             let mut rng = fastrand::Rng::with_seed(seed);
-            if let Ok(wait) = decide(&policy, allowance, &mut Memory::default(), failed, &mut rng) {
+            if let Ok(wait) = decide((&policy, backoff), allowance, &mut Memory::default(), failed, &mut rng) {
                 let hint = verdict.hint().unwrap_or_default();
                 prop_assert!(wait.duration >= hint);
                 prop_assert!(wait.duration <= Duration::from_secs(31));
