@@ -49,4 +49,4 @@ pub(crate) use service_config::MethodId;
 pub use service_config::{MAX_NAMES, ServiceConfig, ServiceConfigBuilder};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,4 +2,5 @@
 
 mod attempts;
 mod cast;
+mod grpc;
 mod unsent;
