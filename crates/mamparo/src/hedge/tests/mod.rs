@@ -5,4 +5,5 @@ mod bodies;
 mod budgets;
 mod cast;
 mod company;
+mod grpc;
 mod one_by_one;
