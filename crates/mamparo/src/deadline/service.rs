@@ -71,11 +71,12 @@ impl<W> Shared<W> {
         W: CarriesDeadline<Req>,
     {
         scope.set_started(now);
+        let methods = self.wire.limit(request);
         let read = self.wire.take(request);
-        let bounds = if scope.deadline().is_none() && read.is_empty() {
+        let bounds = if scope.deadline().is_none() && read.is_empty() && methods.is_none() {
             self.policy.own(now)
         } else {
-            self.smallest(scope, read, now)
+            self.smallest(scope, (read, methods), now)
         };
         if let Some((operation, attempts)) = bounds {
             scope.set_deadline(operation, attempts);
@@ -86,7 +87,7 @@ impl<W> Shared<W> {
     fn smallest(
         &self,
         scope: &Scope,
-        read: Read<'_>,
+        (read, methods): (Read<'_>, Option<Duration>),
         now: Instant,
     ) -> Option<(Deadline, Deadline)> {
         if let Some(header) = read.malformed() {
@@ -95,7 +96,8 @@ impl<W> Shared<W> {
         }
         let inherited = scope.deadline().map(|deadline| deadline.remaining(now));
         let carried = read.remaining().and_then(Remaining::duration);
-        let remaining = smaller(smaller(self.policy.limit(), inherited), carried)?;
+        let own = smaller(self.policy.limit(), methods);
+        let remaining = smaller(smaller(own, inherited), carried)?;
         Some(self.policy.within_remaining(now, remaining))
     }
 }

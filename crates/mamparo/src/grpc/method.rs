@@ -158,6 +158,13 @@ impl RetryPlan {
         &self.backoff
     }
 
+    /// Returns the longest time that all waits together can take, pushbacks aside.
+    #[must_use]
+    pub fn worst_case_wait(&self) -> Duration {
+        let waits = (1..self.attempts).map(|resend| self.backoff.ceiling(resend));
+        waits.fold(Duration::ZERO, Duration::saturating_add)
+    }
+
     /// Returns the statuses on which a request is sent again.
     #[must_use]
     pub const fn codes(&self) -> Codes {

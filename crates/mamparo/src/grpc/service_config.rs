@@ -85,6 +85,17 @@ impl ServiceConfig {
         self.table.methods.iter().filter_map(attempts).max()
     }
 
+    /// Returns the longest time that all waits of one operation can take together, pushbacks aside.
+    #[must_use]
+    pub fn worst_case_wait(&self) -> Duration {
+        let waits = |method: &MethodConfig| match method.resends()? {
+            Resends::Retry(plan) => Some(plan.worst_case_wait()),
+            Resends::Hedge(_) | Resends::Never => None,
+        };
+        let longest = self.table.methods.iter().filter_map(waits).max();
+        longest.unwrap_or_default()
+    }
+
     /// Finds a method by its request's path.
     pub(crate) fn find(&self, path: &str) -> Option<MethodId> {
         let table = &*self.table;

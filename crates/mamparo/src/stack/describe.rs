@@ -62,10 +62,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         };
         // A hedge begins the next attempt no later than when the one before has ended.
         let attempt = turn.saturating_add(self.attempt.timeout()?);
-        let between = match &self.owner {
-            Owner::Retry(policy) => policy.worst_case_wait(),
-            Owner::Hedge(_) => Duration::ZERO,
-        };
+        let between = self.owner.worst_case_wait();
         let sending = attempt.saturating_mul(attempts);
         Some(sending.saturating_add(between).saturating_add(in_line))
     }
@@ -91,7 +88,7 @@ impl<O, A, F: FallbackSlot<P>, P: Protocol> fmt::Display for Stack<O, A, F, P> {
         let outer = self.operation_breaker.policy();
         writeln!(f, "  breaker, observing operations: {outer}")?;
         let attempts = self.owner.max_attempts();
-        match &self.owner {
+        match &self.owner.usual {
             Owner::Retry(_) => writeln!(f, "  retry: up to {attempts} attempts, one by one")?,
             Owner::Hedge(_) => writeln!(f, "  hedge: up to {attempts} attempts, side by side")?,
         }

@@ -80,7 +80,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
             None => self.protocol.clone(),
         };
         self.owner
-            .around(service, protocol, self.dependency, self.observer.clone())
+            .around(service, protocol, self.dependency, self.observer.as_ref())
     }
 
     fn keyed(&self) -> IdempotencyKeyLayer {
@@ -97,7 +97,11 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     }
 
     fn timed(&self) -> DeadlineLayer<HttpWire> {
-        DeadlineLayer::with_wire(self.deadline, self.wire.clone())
+        let wire = match &self.owner.config {
+            Some(config) => self.wire.clone().service_config(config),
+            None => self.wire.clone(),
+        };
+        DeadlineLayer::with_wire(self.deadline, wire)
             .dependency(self.dependency)
             .observed(self.observer.clone())
     }

@@ -5,14 +5,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use mamparo_core::{Answer, BoxError, Budget, Classify, Dependency, Observer};
-use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::hedge::{Hedge, HedgeFuture, HedgeLayer, HedgePolicy};
+use crate::grpc::{self, ServiceConfig};
+use crate::hedge::{self, HedgeFuture, HedgeLayer, HedgePolicy};
 use crate::replay::Replay;
-use crate::retry::{Retry, RetryFuture, RetryLayer, RetryPolicy};
+use crate::retry::{self, RetryFuture, RetryLayer, RetryPolicy};
 
 /// Which of the two it is, and its settings.
 #[derive(Clone, Debug)]
@@ -22,23 +23,124 @@ pub(super) enum Owner<P> {
     Hedge(HedgeLayer<P>),
 }
 
-impl<P> Owner<P> {
+/// Who owns the resends of a method for which a service config says so, and of all others.
+#[derive(Clone, Debug)]
+pub(super) struct Owners<P> {
+    pub(super) usual: Owner<P>,
+    pub(super) config: Option<ServiceConfig>,
+    /// The other of the two, where a service config may ask for it.
+    other: Option<Owner<P>>,
+}
+
+impl<P: Clone> Owner<P> {
     pub(super) fn hedge(policy: HedgePolicy, protocol: P) -> Self {
         Self::Hedge(HedgeLayer::new(policy, protocol))
     }
 
-    pub(super) fn max_attempts(&self) -> u32 {
+    fn max_attempts(&self) -> u32 {
         match self {
             Self::Retry(policy) => policy.max_attempts(),
             Self::Hedge(layer) => layer.policy().max_attempts(),
         }
     }
 
-    pub(super) fn budget(&self) -> &Budget {
+    fn budget(&self) -> &Budget {
         match self {
             Self::Retry(policy) => policy.budget(),
             Self::Hedge(layer) => layer.policy().budget(),
         }
+    }
+
+    /// The other of the two, paid for by the same budget; none where the defaults were refused, which they are not.
+    fn other(&self, protocol: &P) -> Option<Self> {
+        let budget = self.budget().clone();
+        match self {
+            Self::Retry(_) => {
+                let policy = HedgePolicy::builder().budget(budget).build().ok()?;
+                Some(Self::hedge(policy, protocol.clone()))
+            }
+            Self::Hedge(_) => {
+                let policy = RetryPolicy::builder().budget(budget).build().ok()?;
+                Some(Self::Retry(policy))
+            }
+        }
+    }
+
+    /// What calls an inner service.
+    fn around<S: Clone>(
+        &self,
+        service: &S,
+        protocol: &P,
+        of: &Of<'_>,
+    ) -> Either<retry::Calls<S, P>, hedge::Calls<S, P>> {
+        let config = of.config.cloned();
+        match self {
+            Self::Retry(policy) => {
+                let layer = RetryLayer::new(policy.clone(), protocol.clone());
+                let layer = layer.dependency(of.dependency).configured(config);
+                Either::Retry(layer.observed(of.observer.cloned()).around(service))
+            }
+            Self::Hedge(layer) => {
+                let layer = layer.clone().judged_by(protocol.clone());
+                let layer = layer.dependency(of.dependency).configured(config);
+                Either::Hedge(layer.observed(of.observer.cloned()).around(service))
+            }
+        }
+    }
+}
+
+/// What both have of a stack.
+struct Of<'a> {
+    dependency: Dependency,
+    observer: Option<&'a Arc<dyn Observer>>,
+    config: Option<&'a ServiceConfig>,
+}
+
+impl<P: Clone> Owners<P> {
+    pub(super) const fn only(usual: Owner<P>) -> Self {
+        Self {
+            usual,
+            config: None,
+            other: None,
+        }
+    }
+
+    /// Replaces who usually owns them.
+    pub(super) fn usually(self, usual: Owner<P>, protocol: &P) -> Self {
+        Self { usual, ..self }.fitted(protocol)
+    }
+
+    /// Lets a service config decide, method by method.
+    pub(super) fn configured(mut self, config: ServiceConfig, protocol: &P) -> Self {
+        self.config = Some(config);
+        self.fitted(protocol)
+    }
+
+    fn fitted(mut self, protocol: &P) -> Self {
+        self.other = match &self.config {
+            Some(_) => self.usual.other(protocol),
+            None => None,
+        };
+        self
+    }
+
+    pub(super) fn max_attempts(&self) -> u32 {
+        let planned = self.config.as_ref().and_then(ServiceConfig::max_attempts);
+        self.usual.max_attempts().max(planned.unwrap_or(1))
+    }
+
+    /// The longest time that all waits between attempts can take together.
+    pub(super) fn worst_case_wait(&self) -> Duration {
+        let usually = match &self.usual {
+            Owner::Retry(policy) => policy.worst_case_wait(),
+            Owner::Hedge(_) => Duration::ZERO,
+        };
+        let planned = self.config.as_ref().map(ServiceConfig::worst_case_wait);
+        usually.max(planned.unwrap_or_default())
+    }
+
+    pub(super) fn budget(&self) -> &Budget {
+        self.usual.budget()
     }
 
     /// Puts the owner around a service.
@@ -47,33 +149,62 @@ impl<P> Owner<P> {
         service: S,
         protocol: P,
         dependency: Dependency,
-        observer: Option<Arc<dyn Observer>>,
-    ) -> Resends<S, P>
-    where
-        P: Clone,
-    {
-        Resends(match self {
-            Self::Retry(policy) => {
-                let layer = RetryLayer::new(policy.clone(), protocol);
-                let layer = layer.dependency(dependency).observed(observer);
-                Either::Retry(layer.layer(service))
-            }
-            Self::Hedge(layer) => {
-                let layer = layer.clone().judged_by(protocol);
-                let layer = layer.dependency(dependency).observed(observer);
-                Either::Hedge(layer.layer(service))
-            }
-        })
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Resends<S, P> {
+        let of = Of {
+            dependency,
+            observer,
+            config: self.config.as_ref(),
+        };
+        let usual = self.usual.around(&service, &protocol, &of);
+        let other = self.config.clone().zip(self.other.as_ref());
+        let other = other.map(|(config, owner)| {
+            let calls = owner.around(&service, &protocol, &of);
+            Arc::new(Other {
+                calls,
+                config,
+                protocol,
+            })
+        });
+        Resends {
+            inner: service,
+            usual,
+            other,
+        }
     }
 }
 
-/// Resends what failed or is slow: a [`Retry`] or a [`Hedge`].
-pub struct Resends<S, P>(Either<Retry<S, P>, Hedge<S, P>>);
+/// Resends what failed or is slow: as a retry or as a hedge, as the method's service config says, if there is one.
+pub struct Resends<S, P> {
+    inner: S,
+    usual: Either<retry::Calls<S, P>, hedge::Calls<S, P>>,
+    other: Option<Arc<Other<S, P>>>,
+}
+
+/// The one of the two that has only the methods that a service config gives it.
+struct Other<S, P> {
+    calls: Either<retry::Calls<S, P>, hedge::Calls<S, P>>,
+    config: ServiceConfig,
+    protocol: P,
+}
 
 #[derive(Clone, Debug)]
 enum Either<R, H> {
     Retry(R),
     Hedge(H),
+}
+
+impl<S, P> Other<S, P> {
+    fn owns<Req>(&self, request: &Req) -> bool
+    where
+        P: Replay<Req>,
+    {
+        let owner = (self.protocol.method(request)).and_then(|path| self.config.owner(path));
+        match self.calls {
+            Either::Retry(_) => owner == Some(grpc::Owner::Retry),
+            Either::Hedge(_) => owner == Some(grpc::Owner::Hedge),
+        }
+    }
 }
 
 impl<S, P, Req> Service<Req> for Resends<S, P>
@@ -88,17 +219,19 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        match &mut self.0 {
-            Either::Retry(retry) => retry.poll_ready(cx),
-            Either::Hedge(hedge) => hedge.poll_ready(cx),
-        }
+        self.inner.poll_ready(cx).map_err(Into::into)
     }
 
     #[inline]
     fn call(&mut self, request: Req) -> Self::Future {
-        ResendsFuture(match &mut self.0 {
-            Either::Retry(retry) => State::Retry(Box::pin(retry.call(request))),
-            Either::Hedge(hedge) => State::Hedge(Box::pin(hedge.call(request))),
+        let inner = &mut self.inner;
+        let calls = match &self.other {
+            Some(other) if other.owns(&request) => &other.calls,
+            _ => &self.usual,
+        };
+        ResendsFuture(match calls {
+            Either::Retry(retry) => State::Retry(Box::pin(retry.call(inner, request))),
+            Either::Hedge(hedge) => State::Hedge(Box::pin(hedge.call(inner, request))),
         })
     }
 }
@@ -139,13 +272,20 @@ where
 
 impl<S: Clone, P> Clone for Resends<S, P> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self {
+            inner: self.inner.clone(),
+            usual: self.usual.clone(),
+            other: self.other.clone(),
+        }
     }
 }
 
 impl<S: fmt::Debug, P> fmt::Debug for Resends<S, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        f.debug_struct("Resends")
+            .field("inner", &self.inner)
+            .field("usual", &self.usual)
+            .finish_non_exhaustive()
     }
 }
 

@@ -8,13 +8,14 @@ use mamparo_core::{Dependency, Observer};
 use tower_layer::Identity;
 
 use super::Protocol;
-use super::resends::Owner;
+use super::resends::{Owner, Owners};
 use crate::attempt_timeout::AttemptPolicy;
 use crate::breaker::{BreakerLayer, BreakerPolicy};
 use crate::bulkhead::{BulkheadLayer, BulkheadPolicy};
 use crate::connect_timeout::ConnectTimeoutLayer;
 use crate::deadline::DeadlinePolicy;
 use crate::fallback::{FallbackLayer, FallbackPolicy};
+use crate::grpc::ServiceConfig;
 use crate::hedge::HedgePolicy;
 use crate::idempotency_key::KeyPolicy;
 use crate::load_shed::{LoadShedLayer, LoadShedPolicy};
@@ -37,7 +38,7 @@ pub struct Stack<O = Identity, A = Identity, F = Identity, P: Protocol = Http> {
     pub(super) key: KeyPolicy,
     pub(super) bulkhead: BulkheadLayer<P>,
     pub(super) operation_breaker: BreakerLayer<P>,
-    pub(super) owner: Owner<P>,
+    pub(super) owner: Owners<P>,
     pub(super) breaker: BreakerLayer<P>,
     pub(super) rate_limit: RateLimitLayer<OneLimit, P::Limits>,
     pub(super) attempt: AttemptPolicy,
@@ -73,6 +74,19 @@ impl Stack<Identity, Identity, Identity, Grpc> {
     }
 }
 
+impl<O, A, F> Stack<O, A, F, Grpc> {
+    /// Obeys a gRPC service config: per method it says how often and when a request is sent again, or whether it is hedged, and
+    /// how long a call may take.
+    ///
+    /// A method of which it says nothing has the stack's own [`retry`](Self::retry), or [`hedge`](Self::hedge). All resends
+    /// draw from one [budget](Self::budget).
+    #[must_use]
+    pub fn service_config(mut self, config: &ServiceConfig) -> Self {
+        self.owner = self.owner.configured(config.clone(), &self.protocol);
+        self
+    }
+}
+
 impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
     fn of(dependency: Dependency, protocol: P, wire: HttpWire) -> Self {
         let (load_shed, bulkhead) = (LoadShedPolicy::off(), BulkheadPolicy::default());
@@ -84,7 +98,7 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             key: KeyPolicy::off(),
             bulkhead: BulkheadLayer::new(bulkhead, protocol.clone()).dependency(dependency),
             operation_breaker: breaker(BreakerPolicy::off()),
-            owner: Owner::Retry(RetryPolicy::default()),
+            owner: Owners::only(Owner::Retry(RetryPolicy::default())),
             breaker: breaker(BreakerPolicy::default()),
             rate_limit: RateLimitLayer::with_limits(RateLimitPolicy::off(), P::limits())
                 .dependency(dependency),
@@ -146,7 +160,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// It is the one owner of resends: a [hedge](Self::hedge) that was set before is gone.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.owner = Owner::Retry(policy);
+        self.owner = self.owner.usually(Owner::Retry(policy), &self.protocol);
         self
     }
 
@@ -156,7 +170,8 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// resends with another stack, of the same dependency's other calls, give it that one's [budget](Self::budget).
     #[must_use]
     pub fn hedge(mut self, policy: HedgePolicy) -> Self {
-        self.owner = Owner::hedge(policy, self.protocol.clone());
+        let hedge = Owner::hedge(policy, self.protocol.clone());
+        self.owner = self.owner.usually(hedge, &self.protocol);
         self
     }
 

@@ -10,6 +10,7 @@ use mamparo_core::clock::{SystemClock, WallClock};
 use mamparo_core::grpc::Code;
 
 use super::{BodyLimits, BoundsAnswer, CarriesDeadline, TimedBody};
+use crate::grpc::ServiceConfig;
 use crate::replay::ATTEMPT_HEADER;
 use crate::wire::codec::{DeadlineHeader, DeadlineHeaders, Read};
 
@@ -34,6 +35,7 @@ pub struct HttpWire {
     only_sent: DeadlineHeaders,
     wall_clock: Arc<dyn WallClock>,
     grpc: bool,
+    config: Option<ServiceConfig>,
 }
 
 impl HttpWire {
@@ -49,6 +51,7 @@ impl HttpWire {
             sent,
             wall_clock,
             grpc: false,
+            config: None,
         }
     }
 
@@ -70,6 +73,7 @@ impl HttpWire {
     pub fn accepts(self, headers: impl Into<DeadlineHeaders>) -> Self {
         Self {
             grpc: self.grpc,
+            config: self.config,
             ..Self::new(headers.into(), self.sent, self.wall_clock)
         }
     }
@@ -79,8 +83,17 @@ impl HttpWire {
     pub fn sends(self, headers: impl Into<DeadlineHeaders>) -> Self {
         Self {
             grpc: self.grpc,
+            config: self.config,
             ..Self::new(self.accepted, headers.into(), self.wall_clock)
         }
+    }
+
+    /// Obeys the timeouts of a gRPC service config, which bound whole calls: in a
+    /// [`DeadlineLayer`](crate::deadline::DeadlineLayer), each by what is said of its method.
+    #[must_use]
+    pub fn service_config(mut self, config: &ServiceConfig) -> Self {
+        self.config = Some(config.clone());
+        self
     }
 
     /// Sets the clock against which absolute deadlines are read and written.
@@ -138,6 +151,11 @@ impl<B> CarriesDeadline<Request<B>> for HttpWire {
         self.only_accepted.strip(request.headers_mut());
         // A request whose header map is full goes without: it is bounded here all the same.
         let _full = self.sent.write_all(request.headers_mut(), remaining, wall);
+    }
+
+    #[inline]
+    fn limit(&self, request: &Request<B>) -> Option<Duration> {
+        self.config.as_ref()?.timeout(request.uri().path())
     }
 
     #[inline]

@@ -23,6 +23,12 @@ pub trait CarriesDeadline<Req>: Send + Sync + 'static {
     /// Writes what remains on a request, in place of any value that it carries.
     fn write(&self, request: &mut Req, remaining: Duration);
 
+    /// Returns how long a call of the request's method may take by its service config, where there is one.
+    #[inline]
+    fn limit(&self, _request: &Req) -> Option<Duration> {
+        None
+    }
+
     /// Reads which attempt of its caller the request is, 0 where it does not say so.
     #[inline]
     fn attempt(&self, _request: &Req) -> u32 {

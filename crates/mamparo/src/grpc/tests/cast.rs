@@ -69,7 +69,7 @@ pub(crate) fn ok() -> Answer {
     streamed(Frames::new().data("answer").trailer("grpc-status", "0"))
 }
 
-/// Proof that the peer did nothing with the request: REFUSED_STREAM, or a GOAWAY that tells so.
+/// Proof that the peer did nothing with the request: `REFUSED_STREAM`, or a GOAWAY that tells so.
 pub(crate) fn never_processed() -> Step<Answer> {
     Step::error(TransportError::new(
         Kind::Unavailable,

@@ -231,7 +231,10 @@ fn a_wait_of_more_than_a_day_is_a_day_and_told() {
 proptest! {
     #[test]
     fn no_text_is_read_with_a_panic(text in "\\PC{0,200}") {
-        let _ = ServiceConfig::from_json(&text);
-        let _ = ServiceConfig::from_json(&with("maxBackoff", &format!("{text:?}")));
+        let wild = ServiceConfig::from_json(&text);
+        let inside = ServiceConfig::from_json(&with("maxBackoff", &format!("{text:?}")));
+        for error in [wild, inside].into_iter().filter_map(Result::err) {
+            prop_assert!(!error.to_string().is_empty());
+        }
     }
 }

@@ -53,7 +53,7 @@ async fn attempts_begin_one_delay_apart() {
 #[tokio::test(start_paused = true)]
 async fn without_a_delay_all_attempts_begin_at_once() {
     let peer = peer([Step::hang(), Step::hang(), after(5, ok())]);
-    let config = hedged(3, 0 * MS, &[]).build().unwrap();
+    let config = hedged(3, std::time::Duration::ZERO, &[]).build().unwrap();
     configured(&peer, &config).await.unwrap();
     assert_eq!(sends(&peer), [0, 0, 0]);
 }
