@@ -56,20 +56,23 @@ pub(super) struct Why {
 /// The tokens for an attempt that was not sent yet; they go back when they are dropped.
 pub(super) struct Paid {
     pub(super) budget: Withdrawal,
-    pub(super) extra: Withdrawal,
+    /// None where a plan of the method's own says how much load there may be.
+    pub(super) extra: Option<Withdrawal>,
 }
 
 /// The tokens of an attempt that was sent.
 pub(super) struct Spent {
     budget: InFlight,
-    extra: InFlight,
+    extra: Option<InFlight>,
 }
 
 impl Spent {
     /// Gives the tokens back after all: something on our side refused to send.
     pub(super) fn not_sent(self) {
         self.budget.not_sent();
-        self.extra.not_sent();
+        if let Some(extra) = self.extra {
+            extra.not_sent();
+        }
     }
 }
 
@@ -222,7 +225,7 @@ where
                 CallContext::report_resend();
                 *this.spent = Some(Spent {
                     budget: paid.budget.spend(),
-                    extra: paid.extra.spend(),
+                    extra: paid.extra.map(Withdrawal::spend),
                 });
                 scene.called += 1;
                 let sent = What::HedgeSent {

@@ -17,7 +17,7 @@ use super::arm::{Arm, End, Paid, Run, Scene, Spent, Why};
 use super::error::too_late;
 use super::layer::Made;
 use super::outcome::Attempted;
-use super::state::{Course, Ended, Step, When};
+use super::state::{self, Course, Ended, Step, When};
 use crate::bound::reject;
 use crate::grpc::MethodId;
 use crate::replay::{NotKept, Replay, Safety, Superseded};
@@ -349,8 +349,12 @@ where
             return Err(NotResent::ResentInside);
         }
         let (number, so_far) = (self.course.begun + 1, self.course.begun - 1);
-        let extra = self.made.shared.policy.extra.withdraw(now, None, so_far);
-        let extra = extra.map_err(|_| NotResent::ExtraLoad)?;
+        let shared = &self.made.shared;
+        let extra = match state::plan(shared.method(self.method)) {
+            Some(_) => None,
+            None => Some(shared.policy.extra.withdraw(now, None, so_far)),
+        };
+        let extra = extra.transpose().map_err(|_| NotResent::ExtraLoad)?;
         let budget = settings.budget.withdraw(now, context.tenant(), so_far);
         let budget = budget.map_err(|_| NotResent::BudgetExhausted)?;
         let held = self.held.take().ok_or(NotResent::BodyTooLarge)?;

@@ -10,10 +10,10 @@ use crate::grpc::tests::cast::*;
 use crate::grpc::{MethodConfig, ServiceConfig};
 use crate::hedge::{Ending, HedgeLayer, HedgePolicy, RetryError};
 
-/// Nothing but the plan bounds the load.
+/// Nothing but the plan bounds the load: whoever writes one says how much there may be.
 fn layer() -> HedgeLayer<Grpc> {
-    let policy = HedgePolicy::builder().without_extra_load_cap();
-    let policy = policy.budget(Budget::unlimited()).build().unwrap();
+    let policy = HedgePolicy::builder().budget(Budget::unlimited());
+    let policy = policy.build().unwrap();
     HedgeLayer::grpc(policy).dependency("catalog")
 }
 

@@ -1,6 +1,7 @@
 //! The whole stack over a scripted transport.
 
 mod cast;
+mod grpc;
 mod operations;
 mod order;
 mod switches;
