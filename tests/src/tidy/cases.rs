@@ -130,7 +130,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-B10", Test("a_date_is_relative_to_the_answers_own_date_unless_it_was_stored", "crates/mamparo-core/src/http/tests.rs")),
     ("P-B11", Test("a_wait_past_the_deadline_returns_the_response_at_once", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("P-B12", Test("exhaustion_returns_the_last_real_response_marked", "crates/mamparo/src/retry/tests/attempts.rs")),
-    ("P-B13", Why("gRPC: not built yet")),
+    ("P-B13", Test("a_pushback_is_obeyed_to_the_millisecond_and_the_backoff_begins_anew", "crates/mamparo/src/retry/tests/grpc.rs")),
     ("P-B15", Test("every_attempt_is_ready_first_and_no_slot_is_held_through_a_wait", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("P-B16", Test("attempts_that_hang_are_cut_and_the_operation_at_its_deadline", "crates/mamparo/src/stack/tests/operations.rs")),
     ("P-B18", Test("a_local_rejection_is_not_sent_again", "crates/mamparo/src/retry/tests/attempts.rs")),

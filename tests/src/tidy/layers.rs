@@ -26,6 +26,11 @@ const EXTRAS: &[Exception] = &[
         "what an operation keeps from its first failure on, apart from what each has",
     ),
     (
+        "retry",
+        "operation.rs",
+        "what an operation keeps over all of its attempts",
+    ),
+    (
         "fallback",
         "body.rs",
         "the body of a response that is the dependency's own, or the fallback's",
@@ -67,6 +72,11 @@ const EXTRAS: &[Exception] = &[
         "the places, and the line of those who wait for one",
     ),
     ("bulkhead", "wait.rs", "a call's wait in that line"),
+    (
+        "hedge",
+        "again.rs",
+        "what gRPC asks besides: once more what was never processed, and a throttle",
+    ),
     ("hedge", "arm.rs", "one attempt beside the first"),
     (
         "hedge",
