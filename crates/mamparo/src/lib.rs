@@ -28,7 +28,8 @@
 //! # Features
 //!
 //! None is on by default, and none changes behaviour: `hyper`, `reqwest` and `tonic` bring in a client, and its adapter; `fault` brings in
-//! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting.
+//! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting;
+//! `service-config` brings in `serde_json`, and [`grpc::ServiceConfig`] can then be read from gRPC's JSON.
 //!
 //! # Errors
 //!

@@ -9,10 +9,13 @@
 //! |---|---|
 //! | `retryPolicy` | [`RetryLayer`](crate::retry::RetryLayer) |
 //! | `hedgingPolicy` | [`HedgeLayer`](crate::hedge::HedgeLayer) |
-//! | `timeout` | both, for their attempts; [`HttpWire`](crate::wire::HttpWire) in a [`DeadlineLayer`](crate::deadline::DeadlineLayer), for the whole call |
+//! | `timeout` | both, for their attempts; a [`DeadlineLayer`](crate::deadline::DeadlineLayer) for the whole call, by its [`HttpWire`] |
 //! | `retryThrottling` | both |
 //!
-//! A method is retried or hedged, never both: each of the two layers sends what the other one owns once.
+//! A method is retried or hedged, never both: each of the two layers sends what the other one owns once. A
+//! [`Stack`](crate::stack::Stack) has both, and all of the above.
+//!
+//! [`HttpWire`]: crate::wire::HttpWire
 //!
 //! ```
 //! use mamparo::grpc::{MethodConfig, RetryPlan, ServiceConfig};

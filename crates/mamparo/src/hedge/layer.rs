@@ -126,8 +126,8 @@ impl<P> HedgeLayer<P> {
     /// Obeys a gRPC service config: it may say per method whether and how a request is hedged.
     ///
     /// What it says of a method goes before the policy's attempts and delay; the policy's budget and its bounds of time
-    /// hold all the same, and its cap on extra load does not. A method that is retried there is not hedged here. Protocols other than gRPC have no
-    /// methods, and obey only its throttle.
+    /// hold all the same, and its cap on extra load does not. A method that is retried there is not hedged here. Protocols
+    /// other than gRPC have no methods, and obey only its throttle.
     #[must_use]
     pub fn service_config(self, config: &ServiceConfig) -> Self {
         self.configured(Some(config.clone()))
