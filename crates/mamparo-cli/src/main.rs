@@ -5,6 +5,7 @@ mod call;
 mod completions;
 mod demo;
 mod exit;
+mod grpc;
 mod output;
 mod telemetry;
 mod trace;

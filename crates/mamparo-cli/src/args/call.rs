@@ -1,10 +1,11 @@
 //! The options of `mamparo call`.
 
+use std::path::PathBuf;
+
 use super::typed::{self, Data, Delay, Field, Limit, Rate};
 use crate::exit::CODES;
 
-const EXAMPLES: &str = "\
-Examples:
+const EXAMPLES: &str = r#"Examples:
   mamparo call http://localhost:8080/items
   mamparo call http://localhost:8080/items --deadline 2s --attempts 5 --attempt-timeout 500ms
   mamparo call POST http://localhost:8080/charges -d @charge.json -H 'content-type: application/json' --idempotency-key
@@ -12,7 +13,9 @@ Examples:
   mamparo call http://localhost:8080/items --attempts 5 --rate 2/s --rate-wait 1s
   mamparo call http://localhost:8080/items --fallback '[]'
   mamparo call http://localhost:8080/items --json | jq '.attempts[].status'
-  mamparo call http://localhost:8080/items --otlp http://localhost:4317";
+  mamparo call --grpc http://localhost:50051/shop.v1.Prices/Get -d '{"item": 7}' --deadline 500ms
+  mamparo call --grpc http://localhost:50051/shop.v1.Prices/Get --proto prices.proto
+  mamparo call http://localhost:8080/items --otlp http://localhost:4317"#;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -23,8 +26,27 @@ pub(crate) struct CallArgs {
     /// GET by default, or POST with --data.
     pub(crate) method: Option<String>,
 
-    /// The address to call, http or https.
+    /// The address to call, http or https; with --grpc, `http://host:port/package.Service/Method`.
     pub(crate) url: String,
+
+    /// Calls a unary gRPC method, over HTTP/2: --data is its message as JSON, and so is the answer.
+    ///
+    /// The server says by reflection what its messages look like, unless --proto does. -H sends metadata.
+    #[arg(long, conflicts_with_all = ["method", "idempotency_key", "fallback"])]
+    pub(crate) grpc: bool,
+
+    /// The file that describes the service, for a server without reflection.
+    #[arg(long, value_name = "FILE", requires = "grpc")]
+    pub(crate) proto: Option<PathBuf>,
+
+    /// Where imports of --proto are looked for; may be given several times. Beside that file by default.
+    #[arg(
+        short = 'I',
+        long = "proto-path",
+        value_name = "DIR",
+        requires = "proto"
+    )]
+    pub(crate) proto_path: Vec<PathBuf>,
 
     /// A header field; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
@@ -33,6 +55,15 @@ pub(crate) struct CallArgs {
     /// The request's body: text, @file, or @- for stdin.
     #[arg(short, long, value_name = "DATA")]
     pub(crate) data: Option<Data>,
+
+    /// Says that the method may take effect twice without harm, so that it is sent again whatever became of it, or
+    /// hedged. Its description says so too, where it has an `idempotency_level`.
+    #[arg(long, requires = "grpc")]
+    pub(crate) idempotent: bool,
+
+    /// A gRPC service config, as JSON: per method it says how often and when a call is sent again, or hedged.
+    #[arg(long, value_name = "FILE", requires = "grpc", conflicts_with_all = ["attempts", "hedge", "idempotent"])]
+    pub(crate) service_config: Option<PathBuf>,
 
     /// How long the whole operation may take, its answer's body included; `none` for no limit.
     #[arg(long, value_name = "DURATION", default_value = "10s")]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::settings::Refused;
+use super::about::Refused;
 use crate::args::Data;
 
 /// As many bytes as one frame holds.

@@ -7,9 +7,12 @@ use http::{HeaderMap, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::BodyExt;
 use mamparo::fallback::{Failed, FellBack};
-use mamparo_core::{BoxError, Ending};
+use mamparo_core::{BoxError, Dependency, Ending};
 
-use super::settings::Form;
+use super::about::{Answered, Form};
+use super::ending::{causes, of_error};
+use super::record::Written;
+use crate::exit::Exit;
 use crate::output;
 
 /// As much of a body as a JSON record holds.
@@ -61,6 +64,51 @@ where
     let taken = answer.take(body, form).await;
     answer.body = taken.err().unwrap_or(End::Whole);
     answer
+}
+
+impl Answered for Answer {
+    type Record = Written;
+
+    fn record(&self) -> Written {
+        Written::of(self)
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    fn instead_of(&self) -> Option<Failed> {
+        self.instead_of
+    }
+
+    fn exit(&self) -> Exit {
+        let failed = self.status.is_client_error() || self.status.is_server_error();
+        match &self.body {
+            End::Unwritten(_) => Exit::Unwritten,
+            End::Broken(error) => of_error(&**error),
+            End::Whole if failed => Exit::FailedAnswer,
+            End::Whole => Exit::Success,
+        }
+    }
+
+    fn error(&self, dependency: Dependency, attempts: u32) -> Option<String> {
+        match &self.body {
+            End::Whole => None,
+            End::Unwritten(error) => Some(format!(
+                "the answer could not be written to stdout: {error}"
+            )),
+            End::Broken(error) => {
+                let (length, causes) = (self.length, causes(&**error, dependency));
+                Some(format!(
+                    "{dependency}: answer of attempt {attempts} broke off after {length} bytes: {causes}"
+                ))
+            }
+        }
+    }
+
+    fn status(&self) -> String {
+        self.status.to_string()
+    }
 }
 
 impl Answer {

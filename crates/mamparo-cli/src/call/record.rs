@@ -6,27 +6,25 @@ use std::time::SystemTime;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
-use mamparo_telemetry::semconv::{
-    ERROR_TYPE, HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE,
-};
+use mamparo_telemetry::semconv::ERROR_TYPE;
 use opentelemetry_sdk::trace::SpanData;
 use serde::Serialize;
 
+use super::about::{About, Answered};
 use super::deliver::Answer;
 use super::ending::{Came, Ended};
 use super::report::why;
-use super::settings::Settings;
 use crate::exit::Exit;
-use crate::trace::{Kept, Refusal, Wait, ms, number, since, text};
+use crate::trace::{Kept, Refusal, Status, Wait, attempt, ms, resend_count, since, status, text};
 
 /// All that is known of a call.
 #[derive(Debug, Serialize)]
-pub(super) struct Record<'a> {
+pub(super) struct Record<'a, W> {
     outcome: Exit,
     exit_code: u8,
     dependency: &'a str,
     method: &'a str,
-    url: String,
+    url: &'a str,
     trace_id: Option<String>,
     elapsed_ms: Option<f64>,
     ending: Ending,
@@ -37,7 +35,7 @@ pub(super) struct Record<'a> {
     fallback: Option<FellBack>,
     error: Option<&'a str>,
     #[serde(flatten)]
-    answer: Option<Answered>,
+    answer: Option<W>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,7 +53,7 @@ struct Attempt<'a> {
     span_id: String,
     started_ms: f64,
     duration_ms: f64,
-    status: Option<i64>,
+    status: Option<Status>,
     error_type: Option<&'a str>,
     /// Whether it was sent as a hedge: beside another, or at once for one that failed.
     hedge: bool,
@@ -85,8 +83,9 @@ struct Waited {
     hinted: bool,
 }
 
+/// What is written of an answer of HTTP.
 #[derive(Debug, Serialize)]
-struct Answered {
+pub(super) struct Written {
     status: u16,
     headers: BTreeMap<String, Vec<String>>,
     body: String,
@@ -95,17 +94,17 @@ struct Answered {
     body_truncated: bool,
 }
 
-impl<'a> Record<'a> {
+impl<'a, W> Record<'a, W> {
     pub(super) fn new(
-        settings: &'a Settings,
+        about: &'a About,
         kept: &'a Kept,
-        came: &Came,
+        came: &Came<impl Answered<Record = W>>,
         ended: &'a Ended,
     ) -> Self {
         let root = kept.roots().into_iter().next();
         let attempts = root.map(|root| {
             let spans = kept.attempts(root).into_iter();
-            spans.map(|span| attempt(span, root, kept)).collect()
+            spans.map(|span| attempted(span, root, kept)).collect()
         });
         let waits = root.map(|root| {
             let waits = kept.waits(root).into_iter();
@@ -117,13 +116,13 @@ impl<'a> Record<'a> {
                 .map(|(at, refusal)| rejected(at, refusal, root))
                 .collect()
         });
-        let instead_of = came.as_ref().ok().and_then(|answer| answer.instead_of);
+        let instead_of = came.as_ref().ok().and_then(Answered::instead_of);
         Self {
             outcome: ended.exit,
             exit_code: ended.exit.code(),
-            dependency: settings.stack.dependency().as_str(),
-            method: settings.method.as_str(),
-            url: settings.uri.to_string(),
+            dependency: about.dependency.as_str(),
+            method: &about.method,
+            url: &about.url,
             trace_id: root.map(|root| root.span_context.trace_id().to_string()),
             elapsed_ms: root.map(|root| ms(since(root.start_time, root.end_time))),
             ending: Ending {
@@ -144,22 +143,21 @@ impl<'a> Record<'a> {
                 instead_of: why(failed),
             }),
             error: ended.error.as_deref(),
-            answer: came.as_ref().ok().map(answered),
+            answer: came.as_ref().ok().map(Answered::record),
         }
     }
 }
 
-fn attempt<'a>(span: &'a SpanData, root: &SpanData, kept: &Kept) -> Attempt<'a> {
-    let resend_count = number(span, HTTP_REQUEST_RESEND_COUNT);
-    let number_of = resend_count.unwrap_or(0) + 1;
+fn attempted<'a>(span: &'a SpanData, root: &SpanData, kept: &Kept) -> Attempt<'a> {
+    let number = attempt(span);
     Attempt {
-        number: number_of,
-        hedge: kept.is_hedge(root, number_of),
-        resend_count,
+        number,
+        hedge: kept.is_hedge(root, number),
+        resend_count: resend_count(span),
         span_id: span.span_context.span_id().to_string(),
         started_ms: ms(since(root.start_time, span.start_time)),
         duration_ms: ms(since(span.start_time, span.end_time)),
-        status: number(span, HTTP_RESPONSE_STATUS_CODE),
+        status: status(span),
         error_type: text(span, ERROR_TYPE),
     }
 }
@@ -183,22 +181,25 @@ fn rejected(at: SystemTime, refusal: &Refusal, root: &SpanData) -> Rejected {
     }
 }
 
-fn answered(answer: &Answer) -> Answered {
-    let (body, body_encoding) = match std::str::from_utf8(&answer.kept) {
-        Ok(text) => (text.to_owned(), "utf8"),
-        Err(_) => (STANDARD.encode(&answer.kept), "base64"),
-    };
-    Answered {
-        status: answer.status.as_u16(),
-        headers: headers(&answer.headers),
-        body,
-        body_encoding,
-        body_length: answer.length,
-        body_truncated: answer.length > answer.kept.len() as u64,
+impl Written {
+    pub(super) fn of(answer: &Answer) -> Self {
+        let (body, body_encoding) = match std::str::from_utf8(&answer.kept) {
+            Ok(text) => (text.to_owned(), "utf8"),
+            Err(_) => (STANDARD.encode(&answer.kept), "base64"),
+        };
+        Self {
+            status: answer.status.as_u16(),
+            headers: headers(&answer.headers),
+            body,
+            body_encoding,
+            body_length: answer.length,
+            body_truncated: answer.length > answer.kept.len() as u64,
+        }
     }
 }
 
-fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+/// All values of each name.
+pub(super) fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     let mut all = BTreeMap::<String, Vec<String>>::new();
     for (name, value) in headers {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();

@@ -3,14 +3,19 @@
 use mamparo::fallback::Failed;
 use mamparo_core::{Dependency, Kind, Reason};
 
-use super::deliver::Answer;
+use super::about::Answered;
 use super::ending::{Came, Ended};
 use crate::exit::Exit;
 use crate::output;
 use crate::trace::{Kept, draw, millis, rows, since};
 
 /// Says what happened.
-pub(super) fn report(kept: &Kept, dependency: Dependency, came: &Came, ended: &Ended) {
+pub(super) fn report<A: Answered>(
+    kept: &Kept,
+    dependency: Dependency,
+    came: &Came<A>,
+    ended: &Ended,
+) {
     for root in kept.roots() {
         for line in draw(&rows(kept, root), output::width()) {
             output::note(&line);
@@ -23,27 +28,27 @@ pub(super) fn report(kept: &Kept, dependency: Dependency, came: &Came, ended: &E
     }
 }
 
-fn outcome(kept: &Kept, dependency: Dependency, answer: &Answer, ended: &Ended) -> String {
+fn outcome(kept: &Kept, dependency: Dependency, answer: &impl Answered, ended: &Ended) -> String {
     let attempts = ended.attempts;
     let plural = if attempts == 1 { "" } else { "s" };
-    let from = match answer.instead_of {
+    let from = match answer.instead_of() {
         Some(_) => "from the fallback of",
         None => "from",
     };
     let mut line = format!(
         "{} {from} {dependency} after {attempts} attempt{plural}",
-        answer.status
+        answer.status()
     );
     if let Some(root) = kept.roots().first() {
         line += &format!(" in {}", millis(since(root.start_time, root.end_time)));
     }
-    if let Some(failed) = answer.instead_of {
+    if let Some(failed) = answer.instead_of() {
         line += &format!("; instead of: {}", why(failed).replace('_', " "));
     }
     let not_resent = ended.ending.and_then(|ending| ending.not_resent());
     if let Some(reason) = not_resent {
         line += &format!("; not sent again: {}", reason.as_str().replace('_', " "));
-    } else if attempts > 1 && answer.instead_of.is_none() {
+    } else if attempts > 1 && answer.instead_of().is_none() {
         let hedged = kept
             .roots()
             .first()

@@ -1,23 +1,23 @@
-//! Making the call.
+//! Making a call of HTTP.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::Full;
 use mamparo::fallback::{self, FallbackPolicy};
-use mamparo_core::{BoxError, InvalidSetting};
+use mamparo_core::InvalidSetting;
 use tower::ServiceExt;
 
+use super::about::{About, Refused};
 use super::body::CallBody;
-use super::deliver::deliver;
-use super::ending::{Came, Ended, judge};
-use super::record::Record;
-use super::report::report;
-use super::settings::{Form, Refused, Settings};
+use super::deliver::{Answer, deliver};
+use super::ending::Came;
+use super::finish::{finish, telemetry};
+use super::rpc;
+use super::settings::Settings;
 use crate::args::CallArgs;
 use crate::exit::Exit;
 use crate::output;
 use crate::telemetry::Pipeline;
-use crate::trace::Kept;
 
 /// What a server is told that calls it, unless a header says otherwise.
 const USER_AGENT: &str = concat!("mamparo/", env!("CARGO_PKG_VERSION"));
@@ -27,14 +27,19 @@ const FALLBACK: HeaderName = HeaderName::from_static("x-fallback");
 
 /// Makes the call that was typed, and says what became of it.
 pub(crate) async fn call(args: CallArgs) -> Exit {
+    if args.grpc {
+        return rpc::call(args).await;
+    }
     let prepared = async {
         let settings = Settings::new(&args)?;
-        let telemetry = Pipeline::new("mamparo", args.otlp)
-            .map_err(|error| Refused(format!("--otlp can't be used: {error}")))?;
+        let telemetry = telemetry(&args)?;
         Ok((settings, CallBody::open(args.data).await?, telemetry))
     };
     match prepared.await {
-        Ok((settings, body, telemetry)) => carry_out(&settings, body, &telemetry).await,
+        Ok((settings, body, telemetry)) => {
+            let came = send(&settings, body, &telemetry).await;
+            finish(&settings.about, came, &telemetry).await
+        }
         Err(Refused(why)) => {
             output::error(&why);
             Exit::Usage
@@ -42,32 +47,11 @@ pub(crate) async fn call(args: CallArgs) -> Exit {
     }
 }
 
-async fn carry_out(settings: &Settings, body: CallBody, telemetry: &Pipeline) -> Exit {
-    let came = send(settings, body, telemetry).await;
-    let kept = telemetry.kept();
-    let dependency = settings.stack.dependency();
-    let seen = kept
-        .roots()
-        .first()
-        .map_or(0, |root| kept.attempts(root).len());
-    let seen = u32::try_from(seen).unwrap_or(u32::MAX);
-    let ended = judge(&came, dependency, seen, settings.safe);
-    let exit = match settings.output {
-        Form::Json => write_json(settings, &kept, &came, &ended),
-        Form::Body | Form::HeadAndBody => {
-            report(&kept, dependency, &came, &ended);
-            ended.exit
-        }
-    };
-    if let (_, Err(why)) = telemetry.finish().await {
-        output::warning(&why);
-    }
-    exit
-}
-
 /// Sends the request through the stack, and takes the answer in to its end.
-async fn send(settings: &Settings, body: CallBody, telemetry: &Pipeline) -> Came {
-    let dependency = settings.stack.dependency();
+async fn send(settings: &Settings, body: CallBody, telemetry: &Pipeline) -> Came<Answer> {
+    let About {
+        dependency, output, ..
+    } = settings.about;
     let (operation, attempt) = telemetry.layers(dependency);
     let observer = telemetry.observer(dependency, settings.stack.budget());
     let stack = settings.stack.clone().observer(observer);
@@ -80,12 +64,12 @@ async fn send(settings: &Settings, body: CallBody, telemetry: &Pipeline) -> Came
     let Some(instead) = &settings.fallback else {
         let client = mamparo::client::reqwest(builder, &stack)?;
         let response = client.oneshot(request).await?;
-        return Ok(deliver(response, settings.output).await);
+        return Ok(deliver(response, output).await);
     };
     let stack = stack.fallback(marked()?, fallback::value(answer(instead)));
     let client = mamparo::client::reqwest(builder, &stack)?;
     let response = client.oneshot(request).await?;
-    Ok(deliver(response, settings.output).await)
+    Ok(deliver(response, output).await)
 }
 
 fn marked() -> Result<FallbackPolicy, InvalidSetting> {
@@ -96,23 +80,4 @@ fn marked() -> Result<FallbackPolicy, InvalidSetting> {
 
 fn answer(body: &Bytes) -> Response<Full<Bytes>> {
     Response::new(Full::from(body.clone()))
-}
-
-fn write_json(settings: &Settings, kept: &Kept, came: &Came, ended: &Ended) -> Exit {
-    let record = Record::new(settings, kept, came, ended);
-    let written = serde_json::to_vec_pretty(&record)
-        .map_err(BoxError::from)
-        .and_then(|mut json| {
-            json.push(b'\n');
-            Ok(output::all(&json)?)
-        });
-    match written {
-        Ok(()) => ended.exit,
-        Err(error) => {
-            output::error(&format!(
-                "the record could not be written to stdout: {error}"
-            ));
-            Exit::Unwritten
-        }
-    }
 }

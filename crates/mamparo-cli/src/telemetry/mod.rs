@@ -7,4 +7,4 @@ mod otlp;
 mod pipeline;
 
 pub(crate) use figures::Figures;
-pub(crate) use pipeline::Pipeline;
+pub(crate) use pipeline::{Pipeline, RpcAttempts, RpcOperations};

@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mamparo_core::event::Observers;
+use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use mamparo_core::{BoxError, Budget, Dependency, Observer};
+use mamparo_telemetry::attempt::GrpcSend;
+use mamparo_telemetry::operation::GrpcCall;
 use mamparo_telemetry::{AttemptLayer, Metrics, OperationLayer};
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::Resource;
@@ -14,6 +17,10 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use super::figures::{Figures, Tap};
 use super::otlp::{metric_exporter, send_spans, within};
 use crate::trace::{Kept, Recorder};
+
+/// The layers of telemetry of a dependency that speaks gRPC.
+pub(crate) type RpcOperations = OperationLayer<Grpc, GrpcCall>;
+pub(crate) type RpcAttempts = AttemptLayer<Grpc, GrpcSend>;
 
 /// The telemetry of one run of the command.
 #[derive(Debug)]
@@ -69,6 +76,18 @@ impl Pipeline {
                 .tracer_provider(&self.spans)
                 .meter_provider(&self.meters),
             AttemptLayer::http(dependency)
+                .tracer_provider(&self.spans)
+                .meter_provider(&self.meters),
+        )
+    }
+
+    /// The same, of a dependency that speaks gRPC.
+    pub(crate) fn rpc_layers(&self, dependency: Dependency) -> (RpcOperations, RpcAttempts) {
+        (
+            OperationLayer::grpc(dependency)
+                .tracer_provider(&self.spans)
+                .meter_provider(&self.meters),
+            AttemptLayer::grpc(dependency)
                 .tracer_provider(&self.spans)
                 .meter_provider(&self.meters),
         )

@@ -12,4 +12,4 @@ pub(crate) use draw::{draw, millis};
 pub(crate) use notes::{Refusal, Wait};
 pub(crate) use recorder::{Kept, Recorder};
 pub(crate) use rows::rows;
-pub(crate) use span::{ms, number, since, text};
+pub(crate) use span::{Status, attempt, is_operation, ms, resend_count, since, status, text};

@@ -7,12 +7,12 @@ use mamparo_core::clock::{SystemClock, WallClock};
 use mamparo_core::{Event, NotResent, Observer};
 use mamparo_telemetry::semconv::OPERATION_ID;
 use opentelemetry::Context;
-use opentelemetry::trace::{SpanId, SpanKind};
+use opentelemetry::trace::SpanId;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
 use super::notes::{Note, Noted, Refusal, Wait};
-use super::span::text;
+use super::span::{is_attempt, text};
 
 /// As many spans, and as many notes, as are kept.
 const MAX_KEPT: usize = 50_000;
@@ -66,7 +66,7 @@ impl Kept {
     /// Returns the attempts of an operation.
     pub(crate) fn attempts(&self, operation: &SpanData) -> Vec<&SpanData> {
         let mut below = self.below(operation);
-        below.retain(|span| span.span_kind == SpanKind::Client);
+        below.retain(|span| is_attempt(span));
         below
     }
 

@@ -3,16 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use mamparo_core::event::FallbackEnd;
-use mamparo_telemetry::semconv::{
-    DEPENDENCY, ERROR_TYPE, HTTP_REQUEST_RESEND_COUNT, HTTP_RESPONSE_STATUS_CODE, OPERATION_OUTCOME,
-};
-use opentelemetry::trace::SpanKind;
+use mamparo_telemetry::semconv::{DEPENDENCY, ERROR_TYPE, OPERATION_OUTCOME};
 use opentelemetry_sdk::trace::SpanData;
 
 use super::draw::millis;
 use super::notes::{Note, Noted, Refusal};
 use super::recorder::Kept;
-use super::span::{number, since, text};
+use super::span::{attempt, is_attempt, is_operation, resend_count, since, status, text};
 
 /// A trace deeper than this is cut off.
 const MAX_DEPTH: usize = 16;
@@ -69,7 +66,7 @@ fn push(rows: &mut Vec<Row>, kept: &Kept, span: &SpanData, zero: SystemTime, dep
             Below::Span(below) => {
                 let at = rows.len();
                 push(rows, kept, below, zero, depth + 1);
-                if below.span_kind == SpanKind::Client && kept.is_hedge(span, attempt(below)) {
+                if is_attempt(below) && kept.is_hedge(span, attempt(below)) {
                     rows[at].says += ", hedge";
                 }
             }
@@ -123,27 +120,24 @@ fn refused(refusal: &Refusal) -> String {
     }
 }
 
-/// The number of an attempt: 1 for the original.
-fn attempt(span: &SpanData) -> i64 {
-    number(span, HTTP_REQUEST_RESEND_COUNT).unwrap_or(0) + 1
-}
-
 fn indented(depth: usize, label: &str) -> String {
     format!("{:indent$}{label}", "", indent = depth * 2)
 }
 
 fn label(span: &SpanData) -> String {
-    match span.span_kind {
-        SpanKind::Client => format!("attempt {}", attempt(span)),
-        SpanKind::Internal => text(span, DEPENDENCY).unwrap_or(&span.name).to_owned(),
-        _ => span.name.clone().into_owned(),
+    if is_attempt(span) {
+        format!("attempt {}", attempt(span))
+    } else if is_operation(span) {
+        text(span, DEPENDENCY).unwrap_or(&span.name).to_owned()
+    } else {
+        span.name.clone().into_owned()
     }
 }
 
 fn mark(span: &SpanData) -> Mark {
     if text(span, ERROR_TYPE).is_some() {
         Mark::Bad
-    } else if span.span_kind == SpanKind::Client {
+    } else if is_attempt(span) {
         Mark::Good
     } else {
         Mark::Whole
@@ -155,12 +149,12 @@ fn says(span: &SpanData) -> String {
     if let Some(outcome) = text(span, OPERATION_OUTCOME) {
         return outcome.to_owned();
     }
-    let status = number(span, HTTP_RESPONSE_STATUS_CODE).map(|status| status.to_string());
+    let status = status(span).map(|status| status.to_string());
     let error = text(span, ERROR_TYPE).filter(|&error| status.as_deref() != Some(error));
     let error = error.map(str::to_owned);
-    let resend = number(span, HTTP_REQUEST_RESEND_COUNT).map(|count| format!("resend {count}"));
+    let resend = resend_count(span).map(|count| format!("resend {count}"));
     // Nobody waited for its answer any more.
-    let dropped = span.span_kind == SpanKind::Client && status.is_none() && error.is_none();
+    let dropped = is_attempt(span) && status.is_none() && error.is_none();
     let dropped = dropped.then(|| "cancelled".to_owned());
     let said = [status, error, dropped, resend].into_iter().flatten();
     said.collect::<Vec<_>>().join(", ")

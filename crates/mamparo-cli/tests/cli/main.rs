@@ -11,6 +11,12 @@ mod demo;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
+mod grpc;
+#[cfg(test)]
+mod grpc_server;
+#[cfg(test)]
+mod grpc_trouble;
+#[cfg(test)]
 mod json;
 #[cfg(test)]
 mod picture;
