@@ -10,6 +10,7 @@ use http_body_util::Full;
 
 use super::notes::Notes;
 use super::peer::{Peer, Reply};
+use super::pricing::Pricing;
 
 /// The item that the catalog never has an answer for; nobody else asks for it.
 pub(super) const BROKEN_ITEM: u32 = 9_999;
@@ -24,6 +25,7 @@ pub(super) struct Cast {
     pub(super) reviews: Peer,
     pub(super) psp: Peer,
     pub(super) mailer: Peer,
+    pub(super) pricing: Pricing,
 }
 
 impl Cast {
@@ -33,6 +35,7 @@ impl Cast {
             reviews: reviews(notes.clone()).await?,
             psp: psp(notes.clone()).await?,
             mailer: mailer(notes.clone()).await?,
+            pricing: Pricing::start(notes.clone()).await?,
         })
     }
 }

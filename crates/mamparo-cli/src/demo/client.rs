@@ -9,18 +9,20 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::connect::HttpConnector;
 use mamparo::attempt_timeout::AttemptPolicy;
 use mamparo::breaker::BreakerPolicy;
-use mamparo::client::{HyperClient, ReqwestClient};
+use mamparo::client::{HyperClient, ReqwestClient, TonicClient};
 use mamparo::deadline::DeadlinePolicy;
 use mamparo::fallback::{self, FallbackLayer};
 use mamparo::retry::RetryPolicy;
 use mamparo::stack::Stack;
+use mamparo_core::grpc::Grpc;
 use mamparo_core::http::{Http, IDEMPOTENCY_KEY};
 use mamparo_core::{BoxError, Dependency, InvalidSetting};
 use mamparo_telemetry::{AttemptLayer, OperationLayer};
+use tonic::transport::{Channel, Endpoint};
 use tower::layer::util::Identity;
 use tower::{Service, ServiceExt};
 
-use crate::telemetry::Pipeline;
+use crate::telemetry::{Pipeline, RpcAttempts, RpcOperations};
 
 /// No answer here is longer.
 const MAX_ANSWER: usize = 64 << 10;
@@ -29,6 +31,9 @@ pub(super) type Observed<F = Identity> = Stack<OperationLayer<Http>, AttemptLaye
 pub(super) type Reqwest = ReqwestClient<OperationLayer<Http>, AttemptLayer<Http>>;
 pub(super) type Hyper =
     HyperClient<HttpConnector, Full<Bytes>, OperationLayer<Http>, AttemptLayer<Http>>;
+
+pub(super) type RpcStack = Stack<RpcOperations, RpcAttempts, Identity, Grpc>;
+pub(super) type Tonic = TonicClient<Channel, RpcOperations, RpcAttempts>;
 
 /// A fallback that always answers the same.
 pub(super) type Instead = FallbackLayer<Http, fallback::Value<Response<Full<Bytes>>>>;
@@ -55,6 +60,30 @@ pub(super) fn stack(
         .breaker(BreakerPolicy::off())
         .observer(observer)
         .telemetry(operations, attempts))
+}
+
+/// The stack of a dependency that speaks gRPC.
+pub(super) fn rpc_stack(
+    telemetry: &Pipeline,
+    dependency: &str,
+    deadline: Duration,
+    attempt: Duration,
+) -> Result<RpcStack, InvalidSetting> {
+    let dependency = Dependency::named(dependency);
+    let retry = RetryPolicy::default();
+    let observer = telemetry.observer(dependency, retry.budget());
+    let (operations, attempts) = telemetry.rpc_layers(dependency);
+    Ok(Stack::grpc(dependency)
+        .deadline(DeadlinePolicy::within(deadline)?)
+        .attempt(AttemptPolicy::builder().timeout(attempt).build()?)
+        .retry(retry)
+        .observer(observer)
+        .telemetry(operations, attempts))
+}
+
+/// Stands it on tonic's channel.
+pub(super) fn via_tonic(stack: &RpcStack, origin: Uri) -> Tonic {
+    mamparo::client::tonic(Endpoint::from(origin).connect_lazy(), stack)
 }
 
 /// Stands the stack on reqwest. Everything here is on loopback, where no proxy belongs.

@@ -6,12 +6,13 @@ use serde::Serialize;
 use crate::telemetry::Figures;
 
 /// The dependencies, in the order of the table.
-const DEPENDENCIES: [&str; 11] = [
+const DEPENDENCIES: [&str; 12] = [
     "shop",
     "catalog",
     "reviews",
     "psp",
     "mailer",
+    "pricing",
     "inventory",
     "gateway",
     "reports",

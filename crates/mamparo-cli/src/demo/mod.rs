@@ -3,7 +3,8 @@
 //! | who | what it is |
 //! |---|---|
 //! | [`peer`], [`cast`] | plain servers that fail by script: a flaky catalog, slow reviews, a `psp` and a mailer that lose answers |
-//! | [`shop`] | a real axum service, behind the server layers, that calls them with reqwest and hyper |
+//! | [`shop`] | a real axum service, behind the server layers, that calls them with reqwest, hyper and tonic |
+//! | [`pricing`] | a dependency that speaks gRPC: what an item costs, and a stream of prices |
 //! | [`traffic`] | a client of the shop, behind the recommended stack too |
 //! | [`proofs`] | what must have come of it, checked on what the servers saw |
 //! | [`protection`] | the layers that protect, each on a server of its own that is in trouble |
@@ -19,6 +20,7 @@ mod figures;
 mod notes;
 mod peer;
 mod plot;
+mod pricing;
 mod proof;
 mod proofs;
 mod protection;

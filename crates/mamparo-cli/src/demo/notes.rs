@@ -6,13 +6,18 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::grpc::{GRPC_PREVIOUS_RPC_ATTEMPTS, GRPC_TIMEOUT};
 use mamparo_core::http::IDEMPOTENCY_KEY;
+use tonic::metadata::MetadataMap;
 
 /// The header in which the layers send the remaining time.
 const REMAINING: &str = "x-request-timeout-ms";
 
 /// The route whose handler blocks.
 pub(super) const BLOCKING: &str = "/blocking";
+
+/// The route that asks what an item costs.
+pub(super) const QUOTES: &str = "/quotes/{item}";
 
 /// The notes of all servers; a clone writes into the same.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +32,13 @@ pub(super) struct Noted {
     pub(super) charges: HashMap<String, Charge>,
     /// How much time the shop was given for an order, by its key.
     pub(super) given: HashMap<String, Duration>,
+    /// How much time the shop was given for a quote.
+    pub(super) quoted: Duration,
+    /// Each time that a price was asked for.
+    pub(super) priced: Vec<Priced>,
+    /// How many prices were told to who watches, and when that ended.
+    pub(super) ticks: u32,
+    pub(super) unwatched: Option<Instant>,
     /// When the handler that never answers stopped.
     pub(super) stopped: Option<Instant>,
     /// The shop's routes that have answered.
@@ -42,10 +54,19 @@ pub(super) struct Charge {
     pub(super) given: Duration,
 }
 
+/// What the price service saw of one attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Priced {
+    pub(super) at: Instant,
+    /// What the time that it was given is written as, and how many attempts it was told came before.
+    pub(super) timeout: String,
+    pub(super) previous: String,
+}
+
 impl Noted {
     /// Tells whether the handlers are over that nobody waits for any more.
     pub(super) fn is_over(&self) -> bool {
-        self.stopped.is_some() && self.answered.contains(BLOCKING)
+        self.stopped.is_some() && self.unwatched.is_some() && self.answered.contains(BLOCKING)
     }
 }
 
@@ -84,6 +105,35 @@ impl Notes {
         if !key.is_empty() {
             self.with(|noted| noted.given.insert(key, given));
         }
+    }
+
+    /// Notes how much time a quote was given.
+    pub(super) fn quote(&self, headers: &HeaderMap) {
+        let given = remaining(headers);
+        self.with(|noted| noted.quoted = given);
+    }
+
+    /// Notes that a price was asked for. Returns how often it was before.
+    pub(super) fn priced(&self, metadata: &MetadataMap) -> usize {
+        let headers = metadata.as_ref();
+        self.with(|noted| {
+            noted.priced.push(Priced {
+                at: clock::now(),
+                timeout: text(headers, GRPC_TIMEOUT.as_str()),
+                previous: text(headers, GRPC_PREVIOUS_RPC_ATTEMPTS.as_str()),
+            });
+            noted.priced.len() - 1
+        })
+    }
+
+    /// Notes that a price is told to who watches.
+    pub(super) fn ticked(&self) {
+        self.with(|noted| noted.ticks += 1);
+    }
+
+    /// Notes that nobody watches any more.
+    pub(super) fn unwatched(&self) {
+        self.with(|noted| noted.unwatched = Some(clock::now()));
     }
 
     /// Notes that a route of the shop has answered, even if nobody waited for it.

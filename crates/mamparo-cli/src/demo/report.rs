@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::figures::{Row, table};
+use super::pricing::Watched;
 use super::proof::Proof;
 use super::protection::{Protection, tables};
 use super::scenes::scenes;
@@ -16,6 +17,7 @@ use crate::trace::{Kept, draw, millis, rows};
 pub(super) struct Found {
     pub(super) proofs: Vec<Proof>,
     pub(super) dependencies: Vec<Row>,
+    pub(super) grpc: Watched,
     pub(super) protection: Protection,
     pub(super) requests: u32,
     pub(super) elapsed_ms: u128,

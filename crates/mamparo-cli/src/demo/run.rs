@@ -11,10 +11,11 @@ use super::cast::Cast;
 use super::figures::{late, rows};
 use super::notes::Notes;
 use super::plot::plot;
+use super::pricing;
 use super::proofs::proofs;
 use super::protection::{self, protect};
 use super::report::{Found, show};
-use super::scenes::services;
+use super::scenes::{price, services};
 use super::shop::Shop;
 use super::traffic::{Seen, drive};
 use crate::args::DemoArgs;
@@ -66,12 +67,15 @@ async fn run(args: DemoArgs, picture: Option<File>) -> Result<Exit, BoxError> {
     let (figures, sent) = telemetry.finish().await;
     let noted = notes.noted();
     let mut proofs = proofs(&noted, &seen, services(&kept), late(&figures));
+    let quoted = price(&kept);
+    proofs.extend(pricing::proofs(&noted, seen.quote, &seen.watched, quoted));
     proofs.extend(protection::proofs(&protection));
     let drawn = picture.map_or(Ok(()), |mut file| {
         file.write_all(plot(&protection.breaker).as_bytes())
     });
     let found = Found {
         proofs,
+        grpc: seen.watched,
         protection,
         dependencies: rows(&figures),
         requests: args.requests,

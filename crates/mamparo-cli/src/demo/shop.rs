@@ -23,8 +23,11 @@ use tokio::task::JoinHandle;
 use tower::ServiceBuilder;
 
 use super::cast::Cast;
-use super::client::{Hyper, Reqwest, request, send, stack, via_hyper, via_reqwest};
-use super::notes::{BLOCKING, Notes};
+use super::client::{
+    Hyper, Reqwest, Tonic, request, rpc_stack, send, stack, via_hyper, via_reqwest, via_tonic,
+};
+use super::notes::{BLOCKING, Notes, QUOTES};
+use super::pricing::{Item, PricesClient};
 use super::traced::traced;
 use crate::telemetry::Pipeline;
 
@@ -57,6 +60,7 @@ struct Clients {
     catalog: (Reqwest, String),
     reviews: (Hyper, String),
     psp: (Reqwest, String),
+    pricing: PricesClient<Tonic>,
     notes: Notes,
 }
 
@@ -76,6 +80,7 @@ impl Shop {
         let routes = Router::new()
             .route("/pages/{item}", get(page))
             .route("/orders", post(order))
+            .route(QUOTES, get(quote))
             .route("/forever", get(forever))
             .route(BLOCKING, get(blocking))
             .with_state(clients)
@@ -103,7 +108,10 @@ fn clients(telemetry: &Pipeline, cast: &Cast, notes: &Notes) -> Result<Clients, 
     let reviews = stack(telemetry, "reviews", REVIEWS_WITHIN, REVIEWS_ATTEMPT)?;
     let psp = stack(telemetry, "psp", WAITS, ATTEMPT)?;
     let psp = psp.idempotency_key(KeyPolicy::default());
+    let pricing = rpc_stack(telemetry, "pricing", WAITS, ATTEMPT)?;
+    let pricing = via_tonic(&pricing, cast.pricing.origin()?);
     Ok(Clients {
+        pricing: PricesClient::new(pricing),
         catalog: (via_reqwest(&catalog)?, cast.catalog.url("/items")),
         reviews: (via_hyper(&reviews), cast.reviews.url("/reviews")),
         psp: (via_reqwest(&psp)?, cast.psp.url("/charges")),
@@ -150,6 +158,14 @@ async fn order(State(shop): State<Clients>, headers: HeaderMap) -> Response {
     match charged.await {
         Ok(answer) => answer.map(Body::from).into_response(),
         Err(error) => refused(&error),
+    }
+}
+
+/// Asks over gRPC what an item costs; the generated client knows nothing of the stack that it stands on.
+async fn quote(State(mut shop): State<Clients>, Path(item): Path<u32>) -> Response {
+    match shop.pricing.get(Item { number: item }).await {
+        Ok(price) => format!("{} cents\n", price.get_ref().cents).into_response(),
+        Err(status) => refused(&status.into()),
     }
 }
 

@@ -11,11 +11,11 @@ use opentelemetry::trace::{FutureExt, SpanKind, TraceContextExt, Tracer};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracer;
 
-use super::notes::Notes;
+use super::notes::{Notes, QUOTES};
 
 /// Outermost around the shop's routes: a server's span, current around all that the handler does.
 ///
-/// It also notes how much time an order was given, before the server's deadline takes that header off.
+/// It also notes how much time an order or a quote was given, before the server's deadline takes that header off.
 pub(super) async fn traced(
     State((tracer, notes)): State<(SdkTracer, Notes)>,
     route: MatchedPath,
@@ -23,6 +23,9 @@ pub(super) async fn traced(
     next: Next,
 ) -> Response {
     notes.order(request.headers());
+    if route.as_str() == QUOTES {
+        notes.quote(request.headers());
+    }
     let caller = TraceContextPropagator::new().extract(&Headers(request.headers()));
     let name = format!("{} {}", request.method(), route.as_str());
     let span = tracer

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::cast::{BROKEN_ITEM, Cast};
 use super::client::{Reqwest, request, send, stack, via_reqwest};
 use super::notes::BLOCKING;
+use super::pricing::{Watched, watch};
 use super::shop::Shop;
 use crate::telemetry::Pipeline;
 
@@ -38,6 +39,9 @@ pub(super) struct Seen {
     /// When the impatient one gave up.
     pub(super) gave_up: Instant,
     pub(super) mail: Mail,
+    /// How the shop answered what something costs.
+    pub(super) quote: Option<StatusCode>,
+    pub(super) watched: Watched,
 }
 
 /// How the mail went that nobody knows whether it was sent.
@@ -58,8 +62,12 @@ pub(super) async fn drive(
     let customer = via_reqwest(&customer)?;
     let (orders, (pages, pages_answered)) = crowd(&customer, shop, requests).await?;
     let broken = shop.url(&format!("/pages/{BROKEN_ITEM}"));
-    let broken = send(customer, request(Method::GET, &broken, None)?).await;
+    let broken = send(customer.clone(), request(Method::GET, &broken, None)?).await;
+    let quote = request(Method::GET, &shop.url("/quotes/7"), None)?;
+    let quote = send(customer, quote).await.ok();
     Ok(Seen {
+        quote: quote.map(|answer| answer.status()),
+        watched: watch(telemetry, &cast.pricing).await?,
         orders,
         pages,
         pages_answered,

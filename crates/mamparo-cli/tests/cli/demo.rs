@@ -32,6 +32,7 @@ async fn the_demonstration_proves_what_it_claims_within_seconds() {
         "An order.",
         "A page. The catalog fails first",
         "A page. Its reviews",
+        "A price, over gRPC.",
         "A breaker.",
         "A bulkhead.",
         "A hedge.",
@@ -40,6 +41,9 @@ async fn the_demonstration_proves_what_it_claims_within_seconds() {
         assert!(text.contains(scene), "{scene}: {text}");
     }
     let proofs = [
+        "gRPC",
+        "gRPC deadline",
+        "gRPC stream",
         "breaker",
         "rejections",
         "ramp",
@@ -76,6 +80,8 @@ async fn its_figures_and_its_picture_follow_from_what_happened_and_are_exported(
     assert_eq!(found["requests"], 16);
     figures(&found);
     protection(&found["protection"]);
+    assert_eq!(found["grpc"]["status"], "DEADLINE_EXCEEDED");
+    assert!((1..=8).contains(&found["grpc"]["prices"].as_u64().unwrap()));
     let svg = std::fs::read_to_string(file).unwrap();
     picture::check(&svg, &found["protection"]["breaker"]);
     assert!(collector.client_spans().len() > 16);
@@ -88,7 +94,7 @@ async fn its_figures_and_its_picture_follow_from_what_happened_and_are_exported(
 
 fn figures(found: &Value) {
     let proofs = found["proofs"].as_array().unwrap();
-    assert!(proofs.len() >= 7 && proofs.iter().all(|proof| proof["holds"] == true));
+    assert!(proofs.len() >= 10 && proofs.iter().all(|proof| proof["holds"] == true));
     let rows = found["dependencies"].as_array().unwrap();
     let psp = rows.iter().find(|row| row["dependency"] == "psp").unwrap();
     let figures = ["operations", "attempts", "resent", "recovered"].map(|name| psp[name].as_u64());
