@@ -4,12 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use ::http::{Request, Response};
 use ::tonic::body::Body;
 use ::tonic::{ConnectError, Status, TimeoutExpired};
 use mamparo_core::grpc::Grpc;
-use mamparo_core::{BoxError, CallContext, Kind, Reason, Rejection, Resend, TransportError, chain};
+use mamparo_core::{BoxError, CallContext, Deadline, Reason, Rejection, chain, clock};
 use pin_project::pin_project;
 use tower_layer::{Identity, Layer};
 use tower_service::Service;
@@ -19,6 +20,9 @@ use super::sound::{SoundBody, sound, status_of};
 use super::upload::Upload;
 use crate::replay::ReplayBody;
 use crate::stack::Stack;
+
+/// How far apart two timers may go off that were set for the same instant: timers are no finer than a millisecond.
+const TICKS: Duration = Duration::from_millis(2);
 
 /// The recommended stack around a channel of tonic's: what [`tonic()`] returns, and what a generated client takes.
 pub type TonicClient<S, O = Identity, A = Identity, F = Identity> =
@@ -116,7 +120,7 @@ where
 #[cold]
 fn told(error: BoxError) -> BoxError {
     if chain::find::<TimeoutExpired>(&*error).is_some() {
-        return late(error);
+        return late().into();
     }
     let connect = chain::find::<ConnectError>(&*error).is_some();
     let known = chain::find::<Status>(&*error).is_some();
@@ -128,26 +132,18 @@ fn told(error: BoxError) -> BoxError {
     }
 }
 
-/// tonic has a timer of its own, for the `grpc-timeout` that we have written: it goes off with ours, or a moment earlier.
-fn late(error: BoxError) -> BoxError {
-    let context = CallContext::current();
-    let (attempt, deadline) = (
-        context.attempt_cut(),
-        CallContext::current_attempt_deadline(),
-    );
-    let reason = match (attempt, deadline) {
-        (Some(attempt), Some(deadline)) if attempt < deadline => Reason::AttemptTimedOut,
-        (Some(_), None) => Reason::AttemptTimedOut,
-        (_, Some(_)) => Reason::DeadlineExceeded,
-        // The channel's own `timeout`, and nothing that we know of.
-        (None, None) => {
-            return TransportError::new(Kind::Timeout, Resend::IfIdempotent, error).into();
-        }
-    };
-    let rejection = Rejection::cut(reason, context.dependency());
-    match reason {
-        Reason::AttemptTimedOut => rejection.with_limit(context.attempt_timeout()).into(),
-        _ => rejection.into(),
+/// tonic has a timer of its own, for the `grpc-timeout` that we have written: it goes off with ours, or a moment earlier. One
+/// that goes off long before is the channel's, and bounds an attempt.
+fn late() -> Rejection {
+    let (context, now) = (CallContext::current(), clock::now());
+    let due = |at: Option<Deadline>| at.is_some_and(|at| at.remaining(now) <= TICKS);
+    let cut = |reason| Rejection::cut(reason, context.dependency());
+    if due(context.attempt_deadline()) {
+        cut(Reason::DeadlineExceeded)
+    } else if due(context.attempt_cut()) {
+        cut(Reason::AttemptTimedOut).with_limit(context.attempt_timeout())
+    } else {
+        cut(Reason::AttemptTimedOut)
     }
 }
 

@@ -158,7 +158,7 @@ async fn the_wait_for_readiness_counts_against_the_deadline() {
     assert!(rejection(&error).sent());
 }
 
-/// Rows D1 and D8.
+/// Rows D1 and D8, `DL-08`.
 #[tokio::test(start_paused = true)]
 async fn a_slow_call_is_dropped_at_the_deadline_and_its_caller_told() {
     let heard = Heard::default();

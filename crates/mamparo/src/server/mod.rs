@@ -7,7 +7,8 @@
 //! | 3 | [`LoadShedLayer`](crate::load_shed) | off | what is shed has cost nothing yet |
 //!
 //! [`grpc()`] is for tonic, [`http()`] for axum. What is yours stands further in: a bulkhead or a rate limit, both of which are
-//! answered as these are. A layer of telemetry stands further out, where it sees what the caller gets.
+//! answered as these are. A layer of telemetry stands further out, where it sees what the caller gets. A router of both kinds
+//! (`Routes::into_axum_router`) takes [`http()`], which answers each in its own words.
 //!
 //! - The caller's deadline bounds the handler and the answer's stream, and is inherited by every call that either makes.
 //! - Expired on arrival: the handler is not called. Not in time: its future is dropped, and gRPC's caller gets

@@ -5,12 +5,15 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ::http::{HeaderMap, Request, Response};
+use axum::routing::get;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use mamparo_core::{BoxError, CallContext, clock};
 use mamparo_testkit::body::{Frames, ScriptedBody};
+use mamparo_testkit::grpc::{EchoClient, EchoRequest, EchoServer, Echoing};
 use mamparo_testkit::service::{Script, Step};
+use tonic::service::Routes;
 use tower::{Layer, Service, ServiceExt};
 
 use super::*;
@@ -197,4 +200,30 @@ async fn a_server_of_https_answers_both_in_their_own_words() {
 
 async fn text(body: impl Body<Data = Bytes, Error = BoxError>) -> Bytes {
     body.collect().await.unwrap().to_bytes()
+}
+
+/// tonic's services and axum's routes under one set of layers, called by a generated client with no socket between.
+#[tokio::test(start_paused = true)]
+async fn a_router_that_serves_both_has_one_set_of_layers() {
+    let patience = ServerDeadlinePolicy::builder().maximum(millis(100));
+    let routes = Routes::new(EchoServer::new(Echoing))
+        .into_axum_router()
+        .route("/plain", get(std::future::pending::<String>))
+        .layer(http().deadline(patience.build().unwrap()));
+    let mut client = EchoClient::new(routes.clone());
+    let reply = client.say(EchoRequest::text("hola")).await.unwrap();
+    assert_eq!(reply.into_inner().text, "hola");
+    let slow = EchoRequest::text("hola").after(millis(10_000));
+    let status = client.say(slow).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::DeadlineExceeded);
+    let counting = EchoRequest::text("hola").frames(9, millis(30));
+    let mut frames = client.count(counting).await.unwrap().into_inner();
+    for _ in 0..4 {
+        assert!(frames.message().await.unwrap().is_some());
+    }
+    let status = frames.message().await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::DeadlineExceeded);
+    let plain = Request::get("/plain").body(axum::body::Body::empty());
+    let late = routes.oneshot(plain.unwrap()).await.unwrap();
+    assert_eq!(late.status(), 504);
 }

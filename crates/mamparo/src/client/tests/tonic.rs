@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
+use ::tonic::body::Body;
 use ::tonic::metadata::MetadataValue;
 use ::tonic::transport::Channel;
-use ::tonic::{Code, Request, Status};
-use mamparo_core::{BoxError, Rejection, RetryError, TransportError};
+use ::tonic::{Code, Request, Status, TimeoutExpired};
+use mamparo_core::{BoxError, Reason, Rejection, Reserve, RetryError, TransportError};
 use mamparo_testkit::grpc::{self, Answer, Answers, EchoClient, EchoRequest};
 use mamparo_testkit::server::Server;
 
+use crate::attempt_timeout::AttemptPolicy;
 use crate::breaker::BreakerPolicy;
 use crate::client::{TonicClient, tonic};
 use crate::deadline::DeadlinePolicy;
 use crate::retry::RetryPolicy;
 use crate::stack::Stack;
+use tower::service_fn;
 use tower_layer::Identity;
 
 type GrpcStack = Stack<Identity, Identity, Identity, mamparo_core::grpc::Grpc>;
@@ -193,4 +196,31 @@ async fn a_stack_for_grpc_says_what_it_does() {
         text.starts_with("peer, outermost first:\n  deadline: 10s"),
         "{text}"
     );
+}
+
+/// `ST-04`: tonic's own timer calls it cancelled, whichever limit it was set by.
+#[tokio::test(start_paused = true)]
+async fn the_channels_own_timer_is_the_limit_that_it_was_set_by() {
+    let ms = Duration::from_millis;
+    let cases = [
+        (500, 200, 199, Reason::DeadlineExceeded),
+        (100, 1_000, 99, Reason::AttemptTimedOut),
+        (500, 200, 50, Reason::AttemptTimedOut),
+    ];
+    for (attempt, deadline, after, reason) in cases {
+        let channel = service_fn(move |_: http::Request<Body>| async move {
+            tokio::time::sleep(ms(after)).await;
+            Err::<http::Response<Body>, _>(TimeoutExpired(()))
+        });
+        let deadline = DeadlinePolicy::within(ms(deadline)).unwrap();
+        let attempt = AttemptPolicy::builder().timeout(ms(attempt));
+        let stack = stack()
+            .deadline(deadline.reserve(Reserve::NONE).unwrap())
+            .attempt(attempt.build().unwrap());
+        let mut client = EchoClient::new(tonic(channel, &stack));
+        let status = client.say(EchoRequest::text("a")).await.unwrap_err();
+        assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
+        let rejection = Rejection::of(&status).unwrap();
+        assert_eq!((rejection.reason(), rejection.sent()), (reason, true));
+    }
 }

@@ -53,7 +53,7 @@ async fn all_layers_share_one_operation_whose_context_the_transport_sees() {
     );
 }
 
-/// Rows D9 and P-B16: the attempt's timeout is worth another attempt, the deadline is not.
+/// Rows D9 and P-B16, `DL-02`: the attempt's timeout is worth another attempt, the deadline is not.
 #[tokio::test(start_paused = true)]
 async fn attempts_that_hang_are_cut_and_the_operation_at_its_deadline() {
     let peer = Script::noting(|_: &Wire| (), []).otherwise(Step::<Answered>::hang);
