@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use h2::Reason;
 use mamparo::client::{TonicClient, tonic};
 use mamparo::deadline::DeadlinePolicy;
 use mamparo::server;
@@ -14,7 +15,8 @@ use mamparo_telemetry::attempt::GrpcSend;
 use mamparo_telemetry::operation::GrpcCall;
 use mamparo_telemetry::{AttemptLayer, OperationLayer, ServerCallLayer};
 use mamparo_testkit::grpc::{
-    Answer, Echo, EchoClient, EchoReply, EchoRequest, EchoServer, Echoing, connect, serve,
+    Answer, Echo, EchoClient, EchoReply, EchoRequest, EchoServer, Echoing, Exchange, ScriptedH2,
+    connect, serve,
 };
 use opentelemetry::Value;
 use opentelemetry::trace::{SpanId, SpanKind, Status as SpanStatus};
@@ -252,6 +254,37 @@ async fn a_call_that_is_sent_again_is_one_span_with_two_attempts() {
             "{name}"
         );
     }
+}
+
+/// RP-02, TR-02: a stream that nobody has looked at is the same attempt once more.
+#[tokio::test]
+async fn a_transparent_retry_is_told_apart() {
+    let recorded = Recorded::new();
+    let good = Exchange::new().head().message(&EchoReply::default());
+    let good = good.trailers(&[("grpc-status", "0")]);
+    let refused = Exchange::new().reset(Reason::REFUSED_STREAM);
+    let server = ScriptedH2::start([refused, good]).await;
+    let mut client = recorded.client(server.address());
+    client.say(EchoRequest::text("a")).await.unwrap();
+    let spans = recorded.spans(3).await;
+    let attempts = named(
+        &spans,
+        "Attempt.mamparo.test.v1.Echo.Say",
+        &SpanKind::Internal,
+    );
+    let transparent = attempts.iter().map(|span| value(span, "transparent-retry"));
+    let expected = [false, true].map(|is| Some(Value::Bool(is)));
+    assert_eq!(transparent.collect::<Vec<_>>(), expected);
+    let previous = attempts
+        .iter()
+        .map(|span| value(span, "previous-rpc-attempts"));
+    assert!(
+        previous
+            .into_iter()
+            .all(|count| count == Some(Value::I64(0)))
+    );
+    assert_eq!(recorded.count("grpc.client.call.transparent_retries"), 1);
+    assert_eq!(recorded.count("grpc.client.call.retries"), 0);
 }
 
 /// Law 9, RP-05: a stream's status comes last, on both sides.

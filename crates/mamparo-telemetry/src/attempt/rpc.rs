@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::{Request, Uri};
+use http::Request;
 use mamparo_core::{BoxError, CallContext, Cause, Dependency};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
@@ -10,7 +10,7 @@ use opentelemetry::trace::SpanKind;
 use crate::exchange::{Before, Kept, Passes, Role};
 use crate::noted::{NOTED, noted};
 use crate::outcome::{Ended, Measured, Outcome};
-use crate::rpc::{Described, Method, Target, as_sent, code};
+use crate::rpc::{Called, Target, code};
 use crate::semconv::{PREVIOUS_RPC_ATTEMPTS, TRANSPARENT_RETRY};
 
 /// Records attempts of RPCs: an `INTERNAL` span each, below the `CLIENT` span of the call that they belong to.
@@ -22,9 +22,7 @@ pub struct GrpcSend {
 /// A request, before it is sent.
 #[derive(Debug)]
 pub struct Sending<'a> {
-    uri: &'a Uri,
-    headers: &'a http::HeaderMap,
-    target: &'a Target,
+    called: Called<'a>,
     dependency: Dependency,
 }
 
@@ -43,9 +41,7 @@ impl Role for GrpcSend {
         // Counted whether or not anybody listens: what is further out relies on it.
         CallContext::count_send(dependency);
         Sending {
-            uri: request.uri(),
-            headers: request.headers(),
-            target: &self.target,
+            called: Called::new(request, &self.target),
             dependency,
         }
     }
@@ -61,16 +57,15 @@ impl<E: Into<BoxError>> Passes<E> for GrpcSend {
 
 impl Before<Sent> for Sending<'_> {
     fn name(&self) -> Cow<'static, str> {
-        Cow::Borrowed(Method::called(self.uri.path()).attempt_name())
+        Cow::Borrowed(self.called.method().attempt_name())
     }
 
     fn attributes(&self) -> Vec<KeyValue> {
         let context = CallContext::current();
         let previous = i64::from(context.attempt().saturating_sub(1));
         let transparent = context.cause() == Cause::Transparent;
-        Described::with_place_for(2 + NOTED)
-            .method(Method::called(self.uri.path()), as_sent(self.uri.path()))
-            .server(self.target.find(self.uri, self.headers))
+        self.called
+            .describe(2 + NOTED)
             .dependency(self.dependency)
             .and([
                 KeyValue::new(PREVIOUS_RPC_ATTEMPTS, previous),
@@ -80,7 +75,7 @@ impl Before<Sent> for Sending<'_> {
             .list()
     }
 
-    fn kept(&self) -> Sent {
+    fn kept(&self, _: bool) -> Sent {
         Sent
     }
 }

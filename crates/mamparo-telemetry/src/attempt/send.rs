@@ -110,10 +110,10 @@ impl Before<Sent> for Sending<'_> {
         list
     }
 
-    fn kept(&self) -> Sent {
+    fn kept(&self, measured: bool) -> Sent {
         Sent {
             method: known_method(self.method).unwrap_or(METHOD_OTHER),
-            server: self.server(),
+            server: measured.then(|| self.server()).flatten(),
             answered: None,
         }
     }

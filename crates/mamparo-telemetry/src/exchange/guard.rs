@@ -67,7 +67,8 @@ impl<R: Role> ExchangeGuard<R> {
         let name = || before.name();
         let describe = || before.attributes();
         let span = if R::SERVES {
-            let caller = shared.propagation.extract(ask, request.headers());
+            let extract = || shared.propagation.extract(ask, request.headers());
+            let caller = shared.spans.may_start(ask).then(extract).flatten();
             (shared.spans).start_below(ask, caller.as_ref(), name, R::KIND, describe)
         } else {
             shared.spans.start(ask, name, R::KIND, describe)
@@ -75,7 +76,7 @@ impl<R: Role> ExchangeGuard<R> {
         let instruments = shared.meters.find(|| ask);
         let instruments = instruments.filter(|_| !Context::is_current_telemetry_suppressed());
         let records = span.as_ref().and_then(Started::recorded).is_some();
-        let kept = (records || instruments.is_some()).then(|| before.kept());
+        let kept = (records || instruments.is_some()).then(|| before.kept(instruments.is_some()));
         (span, kept, instruments.cloned())
     }
 

@@ -66,8 +66,8 @@ pub trait Before<K> {
     /// The span's attributes.
     fn attributes(&self) -> Vec<KeyValue>;
 
-    /// What the end must know.
-    fn kept(&self) -> K;
+    /// What the end must know; `measured` says whether anything is measured.
+    fn kept(&self, measured: bool) -> K;
 }
 
 /// What is known of a call until it is over, and said of it then.

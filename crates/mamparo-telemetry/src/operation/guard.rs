@@ -44,7 +44,7 @@ impl<K: Kept> OperationGuard<K> {
         Self {
             scope,
             began: now,
-            kept: before.kept(span.is_some() || instruments.is_some()),
+            kept: before.kept(instruments.is_some()),
             span,
             instruments,
             ended: false,

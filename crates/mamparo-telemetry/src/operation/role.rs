@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::{HeaderMap, Request, Uri};
+use http::Request;
 use mamparo_core::Dependency;
 use mamparo_core::context::Resends;
 use mamparo_core::grpc::Code;
@@ -13,7 +13,7 @@ use super::guard::span_name;
 use crate::http::Server;
 use crate::metrics::{CallOfMethod, RpcLabels};
 use crate::outcome::{Ended, Measured, Outcome};
-use crate::rpc::{Described, Method, Target, as_sent, code};
+use crate::rpc::{Called, Method, Target, code};
 use crate::semconv::DEPENDENCY;
 
 /// What is said of an operation.
@@ -40,8 +40,8 @@ pub trait Before<K> {
     /// The span's attributes, with place for as many more.
     fn attributes(&self, more: usize) -> Vec<KeyValue>;
 
-    /// What the end must know; `heard` says whether anybody hears of it.
-    fn kept(&self, heard: bool) -> K;
+    /// What the end must know; `measured` says whether anything is measured.
+    fn kept(&self, measured: bool) -> K;
 }
 
 /// What is known of an operation until it is over, and said of it then.
@@ -137,13 +137,12 @@ pub struct GrpcCall {
 /// An RPC, before it begins.
 #[derive(Debug)]
 pub struct GrpcBefore<'a> {
-    call: &'a GrpcCall,
-    uri: &'a Uri,
-    headers: &'a HeaderMap,
+    called: Called<'a>,
+    counts_retries: bool,
     dependency: Dependency,
 }
 
-/// What is kept of an RPC until it is over, where anybody hears of it.
+/// What is kept of an RPC until it is over, where it is measured.
 #[derive(Debug)]
 pub struct GrpcKept(Option<Rpc>);
 
@@ -165,42 +164,30 @@ impl<A> Role<Request<A>> for GrpcCall {
 
     fn before<'a>(&'a self, request: &'a Request<A>, dependency: Dependency) -> GrpcBefore<'a> {
         GrpcBefore {
-            call: self,
-            uri: request.uri(),
-            headers: request.headers(),
+            called: Called::new(request, &self.target),
+            counts_retries: self.counts_retries,
             dependency,
         }
     }
 }
 
-impl GrpcBefore<'_> {
-    fn method(&self) -> Method {
-        Method::called(self.uri.path())
-    }
-
-    fn server(&self) -> Option<Server> {
-        self.call.target.find(self.uri, self.headers)
-    }
-}
-
 impl Before<GrpcKept> for GrpcBefore<'_> {
     fn name(&self) -> &'static str {
-        self.method().span_name()
+        self.called.method().span_name()
     }
 
     fn attributes(&self, more: usize) -> Vec<KeyValue> {
-        Described::with_place_for(more)
-            .method(self.method(), as_sent(self.uri.path()))
-            .server(self.server())
+        self.called
+            .describe(more)
             .dependency(self.dependency)
             .list()
     }
 
-    fn kept(&self, heard: bool) -> GrpcKept {
-        GrpcKept(heard.then(|| Rpc {
-            method: self.method(),
-            server: self.server(),
-            counts_retries: self.call.counts_retries,
+    fn kept(&self, measured: bool) -> GrpcKept {
+        GrpcKept(measured.then(|| Rpc {
+            method: self.called.method(),
+            server: self.called.server(),
+            counts_retries: self.counts_retries,
         }))
     }
 }

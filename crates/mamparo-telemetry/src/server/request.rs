@@ -140,7 +140,7 @@ impl Before<Served> for Serving<'_> {
         list
     }
 
-    fn kept(&self) -> Served {
+    fn kept(&self, _: bool) -> Served {
         Served {
             method: self.known_method().unwrap_or(METHOD_OTHER),
             scheme: self.scheme(),

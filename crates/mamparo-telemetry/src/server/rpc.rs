@@ -1,6 +1,7 @@
 //! An RPC that is served.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,8 +32,17 @@ pub struct GrpcServed {
 pub struct Serving<'a> {
     uri: &'a Uri,
     headers: &'a HeaderMap,
-    servers: &'a Servers,
-    method: Told<'a>,
+    role: &'a GrpcServed,
+    method: OnceCell<Told<'a>>,
+}
+
+impl<'a> Serving<'a> {
+    /// Looked up only where anybody asks.
+    fn method(&self) -> Told<'a> {
+        *self
+            .method
+            .get_or_init(|| self.role.method(self.uri.path()))
+    }
 }
 
 /// What is known of a method before the call is served.
@@ -93,8 +103,8 @@ impl Role for GrpcServed {
         Serving {
             uri: request.uri(),
             headers: request.headers(),
-            servers: &self.servers,
-            method: self.method(request.uri().path()),
+            role: self,
+            method: OnceCell::new(),
         }
     }
 }
@@ -109,7 +119,7 @@ impl<E: Fault> Passes<E> for GrpcServed {
 
 impl Before<Served> for Serving<'_> {
     fn name(&self) -> Cow<'static, str> {
-        match self.method {
+        match self.method() {
             Told::Sure(method) => Cow::Borrowed(method.span_name()),
             Told::New(method) => Cow::Owned(method.to_owned()),
         }
@@ -117,17 +127,17 @@ impl Before<Served> for Serving<'_> {
 
     fn attributes(&self) -> Vec<KeyValue> {
         let described =
-            Described::with_place_for(0).server(self.servers.find(self.uri, self.headers));
-        let described = match self.method {
+            Described::with_place_for(0).server(self.role.servers.find(self.uri, self.headers));
+        let described = match self.method() {
             Told::Sure(method) => described.method(method, as_sent(self.uri.path())),
             Told::New(_) => described,
         };
         described.list()
     }
 
-    fn kept(&self) -> Served {
+    fn kept(&self, _: bool) -> Served {
         Served {
-            method: match self.method {
+            method: match self.method() {
                 Told::Sure(method) => Kind::Sure(method),
                 Told::New(method) => Kind::New(method.into()),
             },

@@ -69,6 +69,11 @@ impl Spans {
         self.offers_all = true;
     }
 
+    /// Tells whether there is any tracer to ask, see [`Self::start`].
+    pub(crate) fn may_start(&self, ask: bool) -> bool {
+        ask || self.tracer.get().is_some()
+    }
+
     /// Starts a span below the current one; none without a provider, or where telemetry is suppressed.
     ///
     /// `ask` says whether to ask for a global provider, if none is known.
