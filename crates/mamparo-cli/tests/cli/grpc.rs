@@ -4,6 +4,7 @@ use mamparo_testkit::grpc::{self, Answer};
 use serde_json::json;
 use tonic::{Code, Status};
 
+use crate::collector::Collector;
 use crate::grpc_server::{GrpcServer, MS, Reflection, pushed_back};
 use crate::run::{Ran, call, mamparo, with_stdin};
 
@@ -343,6 +344,19 @@ async fn a_page_of_html_and_a_late_status_are_answers() {
         ran.stderr
     );
     assert!(ran.last_line().starts_with("UNAVAILABLE"), "{}", ran.stderr);
+}
+
+/// Row RP-01.
+#[tokio::test]
+async fn one_client_span_of_the_call_is_exported_whatever_it_took() {
+    let server = GrpcServer::start(Reflection::V1, [pushed_back(20)]).await;
+    let collector = Collector::start().await;
+    let ran = say(&server, &["--otlp", &collector.url()]).await;
+    assert_eq!((ran.code, server.seen().len()), (0, 2), "{}", ran.stderr);
+    assert_eq!(collector.client_spans().len(), 1);
+    let metrics = collector.metric_names();
+    let duration = "rpc.client.call.duration";
+    assert!(metrics.iter().any(|name| name == duration), "{metrics:?}");
 }
 
 #[tokio::test]
