@@ -52,6 +52,8 @@ pub mod grpc;
 pub mod hedge;
 pub mod idempotency_key;
 pub mod load_shed;
+#[cfg(feature = "config")]
+pub mod policy;
 pub mod rate_limit;
 pub mod rejection;
 pub mod replay;

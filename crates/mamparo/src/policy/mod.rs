@@ -1,0 +1,61 @@
+//! The policies of all dependencies in one file: checked before the program starts, and explained in numbers.
+//!
+//! Set alone, each pattern can be right and all of them together wrong: a timeout that knows nothing of the attempts that
+//! must fit into it, a budget that bounds nothing. [`Policies::load`] refuses what contradicts itself, all of it at once, each
+//! [`Problem`] with its file and line, the numbers, and a remedy. What comes from a default is never refused: it gives way
+//! to what was written.
+//!
+//! - `[dependency.NAME]` is the policy of a dependency, `[profile.NAME]` what several share; a profile may inherit from
+//!   another, and all are merged field by field
+//! - a variable of the environment, `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS`, goes before all files
+//! - durations are texts such as `"250ms"`, and `"none"` spells out that there is no limit
+//!
+//! ```
+//! use mamparo::policy::{Format, Policies};
+//!
+//! let document = r#"
+//! [profile.internal]
+//! deadline = "2s"
+//! retry = { max_attempts = 3, backoff = { base = "100ms" } }
+//!
+//! [dependency.catalog]
+//! profile = "internal"
+//! breaker = { failure_rate = 0.5 }
+//! "#;
+//! let policies = Policies::loader().text("policies.toml", document, Format::Toml).load()?;
+//! let catalog = policies.dependency("catalog")?.http()?;
+//! assert_eq!(catalog.worst_case().attempts, 3);
+//!
+//! let greedy = r#"
+//! [dependency.catalog]
+//! deadline = "2s"
+//! retry = { max_attempts = 4, attempt_timeout = "1s" }
+//! "#;
+//! let refused = Policies::loader().text("greedy.toml", greedy, Format::Toml).load().unwrap_err();
+//! assert_eq!(
+//!     refused.problems()[0].message,
+//!     "4 × 1000 ms + 700 ms = 4700 ms does not fit 2000 ms: 1 attempt fits, no retry",
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod build;
+mod check;
+mod describe;
+mod format;
+mod policies;
+mod problem;
+mod resolve;
+mod schema;
+mod source;
+mod tree;
+mod view;
+
+pub use format::Format;
+pub use policies::{Loader, OtherProtocol, Policies, Policy, UnknownDependency};
+pub use problem::{InvalidPolicies, MAX_PROBLEMS, Problem, Severity};
+pub use tree::Origin;
+pub use view::Effective;
+
+#[cfg(test)]
+mod tests;

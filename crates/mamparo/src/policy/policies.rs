@@ -1,0 +1,257 @@
+//! All policies of a program.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::{self, Display};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mamparo_core::grpc::Grpc;
+use tower_layer::Identity;
+
+use super::build::{Built, build};
+use super::problem::MAX_PROBLEMS;
+use super::view::{Effective, View};
+use super::{Format, InvalidPolicies, Problem, Severity, describe, resolve, source};
+use crate::stack::Stack;
+
+/// The policies of all dependencies, checked; see the [module](super).
+#[derive(Clone, Debug)]
+pub struct Policies {
+    dependencies: BTreeMap<String, Policy>,
+    warnings: Vec<Problem>,
+}
+
+/// The policy of one dependency, and its state: whoever asks for it twice gets the same.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    made: Arc<Made>,
+}
+
+#[derive(Debug)]
+struct Made {
+    view: View,
+    built: Built,
+}
+
+/// Where policies are loaded from.
+#[derive(Clone, Debug, Default)]
+pub struct Loader {
+    files: Vec<PathBuf>,
+    texts: Vec<(Arc<str>, String, Format)>,
+    environment: Vec<(String, String)>,
+}
+
+impl Policies {
+    /// Loads files, and lays the program's environment over them.
+    ///
+    /// # Errors
+    ///
+    /// Tells all that is wrong at once, see [`InvalidPolicies`].
+    pub fn load<P: AsRef<Path>>(
+        files: impl IntoIterator<Item = P>,
+    ) -> Result<Self, InvalidPolicies> {
+        let loader = files.into_iter().fold(Self::loader(), Loader::file);
+        loader
+            .environment(std::env::vars_os().filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.into_string().ok()?))
+            }))
+            .load()
+    }
+
+    /// Begins with no file and no environment.
+    #[must_use]
+    pub fn loader() -> Loader {
+        Loader::default()
+    }
+
+    /// Returns the policy of a dependency.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name: the error names those that there are.
+    pub fn dependency(&self, name: &str) -> Result<Policy, UnknownDependency> {
+        let policy = self.dependencies.get(name).cloned();
+        policy.ok_or_else(|| UnknownDependency {
+            name: name.to_owned(),
+            known: self.dependencies.keys().cloned().collect(),
+        })
+    }
+
+    /// Returns all policies, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Policy)> {
+        let all = self.dependencies.iter();
+        all.map(|(name, policy)| (name.as_str(), policy))
+    }
+
+    /// Returns what is legal but unwise.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+}
+
+impl Loader {
+    /// Adds a file; its ending says whether it is TOML, YAML or JSON.
+    #[must_use]
+    pub fn file(mut self, path: impl AsRef<Path>) -> Self {
+        self.files.push(path.as_ref().to_owned());
+        self
+    }
+
+    /// Adds a document that is no file; `name` stands in messages.
+    #[must_use]
+    pub fn text(mut self, name: &str, document: impl Into<String>, format: Format) -> Self {
+        self.texts.push((name.into(), document.into(), format));
+        self
+    }
+
+    /// Lays variables such as `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS` over the files; others are not looked at.
+    #[must_use]
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.environment.extend(variables);
+        self
+    }
+
+    /// Reads, checks and builds everything.
+    ///
+    /// # Errors
+    ///
+    /// Tells all that is wrong at once, see [`InvalidPolicies`].
+    pub fn load(self) -> Result<Policies, InvalidPolicies> {
+        let mut problems = Vec::new();
+        let files = self.files.iter().map(|path| source::read(path));
+        let texts = self.texts.iter();
+        let texts = texts.map(|(name, document, format)| source::text(name, document, *format));
+        let mut documents = Vec::new();
+        for document in files.chain(texts) {
+            match document {
+                Ok(document) => documents.push(document),
+                Err(problem) => problems.push(*problem),
+            }
+        }
+        let views = resolve::resolve(&documents, self.environment, &mut problems);
+        let is_error = |problem: &Problem| problem.severity == Severity::Error;
+        let mut dependencies = BTreeMap::new();
+        for view in views {
+            // What was refused by name is not refused again by a builder.
+            if problems.iter().any(is_error) {
+                break;
+            }
+            match build(&view) {
+                Ok(built) => {
+                    let made = Arc::new(Made { view, built });
+                    dependencies.insert(made.view.name.clone(), Policy { made });
+                }
+                Err(problem) => problems.push(*problem),
+            }
+        }
+        if problems.iter().any(is_error) {
+            problems.truncate(MAX_PROBLEMS);
+            return Err(InvalidPolicies::new(problems));
+        }
+        Ok(Policies {
+            dependencies,
+            warnings: problems,
+        })
+    }
+}
+
+impl Policy {
+    /// Returns the dependency's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.made.view.name
+    }
+
+    /// Returns the URL that was written for it.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        self.made.view.text("url")
+    }
+
+    /// Returns the stack of a dependency that speaks HTTP; all of its clones share one state.
+    ///
+    /// # Errors
+    ///
+    /// Refuses where the file says `protocol = "grpc"`.
+    pub fn http(&self) -> Result<Stack, OtherProtocol> {
+        match &self.made.built {
+            Built::Http(stack) => Ok(stack.clone()),
+            Built::Grpc(_) => Err(OtherProtocol {
+                name: self.name().to_owned(),
+                protocol: "grpc",
+            }),
+        }
+    }
+
+    /// Returns the stack of a dependency that speaks gRPC; all of its clones share one state.
+    ///
+    /// # Errors
+    ///
+    /// Refuses where the file does not say `protocol = "grpc"`.
+    pub fn grpc(&self) -> Result<Stack<Identity, Identity, Identity, Grpc>, OtherProtocol> {
+        match &self.made.built {
+            Built::Grpc(stack) => Ok(stack.clone()),
+            Built::Http(_) => Err(OtherProtocol {
+                name: self.name().to_owned(),
+                protocol: "http",
+            }),
+        }
+    }
+
+    /// Returns every setting with the value that holds, and where it comes from.
+    #[must_use]
+    pub fn effective(&self) -> Vec<Effective> {
+        self.made.view.effective()
+    }
+
+    /// Says what the policy does: the layers in order, each value with its origin, and the worst case in figures.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let stack = match &self.made.built {
+            Built::Http(stack) => stack.to_string(),
+            Built::Grpc(stack) => stack.to_string(),
+        };
+        describe::describe(&self.made.view, &stack)
+    }
+}
+
+/// There is no dependency of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownDependency {
+    name: String,
+    known: Vec<String>,
+}
+
+impl Display for UnknownDependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        write!(f, "there is no policy for the dependency {name:?}: ")?;
+        match self.known.is_empty() {
+            true => f.write_str("the files name none"),
+            false => write!(f, "the files name {}", self.known.join(", ")),
+        }
+    }
+}
+
+impl Error for UnknownDependency {}
+
+/// The dependency speaks another protocol than was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherProtocol {
+    name: String,
+    protocol: &'static str,
+}
+
+impl Display for OtherProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, protocol } = self;
+        write!(
+            f,
+            "{name}: its policy says that it speaks {protocol}: write protocol, or ask for a stack of {protocol}"
+        )
+    }
+}
+
+impl Error for OtherProtocol {}

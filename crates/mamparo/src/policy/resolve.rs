@@ -1,0 +1,197 @@
+//! From documents to one table per dependency: profiles inherited, the environment laid over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::schema::{DEPENDENCY, checked};
+use super::source::overlay;
+use super::tree::{Node, Origin, Table, Value};
+use super::view::View;
+use super::{Problem, check};
+
+/// As many dependencies as are loaded at most.
+pub(super) const MAX_DEPENDENCIES: usize = 100_000;
+
+/// What all files say together, by kind and name.
+#[derive(Default)]
+struct Documents {
+    profiles: BTreeMap<String, Node>,
+    dependencies: Table,
+}
+
+/// Puts documents together and checks each dependency; what is wrong is added to `problems`.
+pub(super) fn resolve(
+    documents: &[Table],
+    environment: impl IntoIterator<Item = (String, String)>,
+    problems: &mut Vec<Problem>,
+) -> Vec<View> {
+    let mut all = Documents::default();
+    for document in documents {
+        all.add(document, problems);
+    }
+    for variable in overlay(&mut all.dependencies, environment) {
+        let origin = Origin::Environment(variable.clone().into());
+        let known: Vec<_> = all.dependencies.iter().map(|(name, _)| name).collect();
+        let remedy = format!(
+            "the dependencies are {}; unset it, or mend its name",
+            known.join(", ")
+        );
+        let message = "there is no dependency of that name";
+        problems.push(Problem::warning(
+            "unknown-variable",
+            &origin,
+            "",
+            message,
+            remedy,
+        ));
+    }
+    let mut views = Vec::new();
+    for (name, node) in all.dependencies.iter() {
+        let before = problems.len();
+        let Some(view) = all.view(name, node, problems) else {
+            continue;
+        };
+        checked(
+            &view.table,
+            DEPENDENCY,
+            &format!("dependency.{name}"),
+            problems,
+        );
+        // Arithmetic with values that are refused would only add to the noise.
+        if problems.len() == before {
+            check::check(&view, problems);
+        }
+        views.push(view);
+    }
+    views
+}
+
+impl Documents {
+    fn add(&mut self, document: &Table, problems: &mut Vec<Problem>) {
+        for (key, node) in document.iter() {
+            let Value::Table(named) = &node.value else {
+                problems.push(not_a_table(key, node));
+                continue;
+            };
+            match key {
+                "profile" | "dependency" => {
+                    for (name, node) in named.iter() {
+                        self.add_named(key, name, node, problems);
+                    }
+                }
+                _ => problems.push(Problem::error(
+                    "unknown-key",
+                    &node.origin,
+                    key,
+                    "there is no such table",
+                    "a file has the tables [profile.NAME] and [dependency.NAME]",
+                )),
+            }
+        }
+    }
+
+    fn add_named(&mut self, kind: &str, name: &str, node: &Node, problems: &mut Vec<Problem>) {
+        let path = format!("{kind}.{name}");
+        if node.table().is_none() {
+            problems.push(not_a_table(&path, node));
+            return;
+        }
+        let there = match kind {
+            "profile" => self.profiles.get(name),
+            _ => self.dependencies.get(name),
+        };
+        if let Some(there) = there {
+            let message = format!("it was written already, in {}", there.origin);
+            let remedy = "put both into one, or rename one of them";
+            problems.push(Problem::error(
+                "written-twice",
+                &node.origin,
+                path,
+                message,
+                remedy,
+            ));
+            return;
+        }
+        if kind == "profile" {
+            self.profiles.insert(name.to_owned(), node.clone());
+        } else if self.dependencies.len() < MAX_DEPENDENCIES {
+            self.dependencies.set(name, node.clone());
+        }
+    }
+
+    /// A dependency with all that it inherits.
+    fn view(&self, name: &str, node: &Node, problems: &mut Vec<Problem>) -> Option<View> {
+        let mut table = node.table()?.clone();
+        let mut line = Vec::new();
+        let mut at = (format!("dependency.{name}"), table.get("profile").cloned());
+        while let (
+            owner,
+            Some(Node {
+                value: Value::Text(profile),
+                origin,
+            }),
+        ) = at
+        {
+            if line.contains(&profile) {
+                line.push(profile);
+                let message = format!(
+                    "profiles inherit from each other in a circle: {}",
+                    line.join(" → ")
+                );
+                let remedy = "let one of them inherit from none";
+                problems.push(Problem::error(
+                    "profile-cycle",
+                    &origin,
+                    owner,
+                    message,
+                    remedy,
+                ));
+                return None;
+            }
+            let Some(inherited) = self.profiles.get(&profile) else {
+                problems.push(self.no_profile(&profile, &origin, &owner));
+                return None;
+            };
+            let mut below = inherited.table()?.clone();
+            let next = below.remove("profile");
+            below.inherited_from(&Arc::from(profile.as_str()));
+            table = table.over(below);
+            at = (format!("profile.{profile}"), next);
+            line.push(profile);
+        }
+        Some(View {
+            name: name.to_owned(),
+            table,
+            origin: node.origin.clone(),
+        })
+    }
+
+    #[cold]
+    fn no_profile(&self, name: &str, origin: &Origin, owner: &str) -> Problem {
+        let known: Vec<_> = self.profiles.keys().map(String::as_str).collect();
+        let remedy = match known.is_empty() {
+            true => format!("write [profile.{name}], or leave profile out"),
+            false => format!("the profiles are {}", known.join(", ")),
+        };
+        let path = format!("{owner}.profile");
+        Problem::error(
+            "unknown-profile",
+            origin,
+            path,
+            format!("there is no profile {name:?}"),
+            remedy,
+        )
+    }
+}
+
+#[cold]
+fn not_a_table(path: &str, node: &Node) -> Problem {
+    let message = format!("it is {}, and should be a table", node.value.what());
+    Problem::error(
+        "bad-value",
+        &node.origin,
+        path,
+        message,
+        format!("write [{path}]"),
+    )
+}

@@ -1,0 +1,99 @@
+//! A file, read whole and within bounds.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{toml, yaml};
+use crate::policy::tree::{Origin, Table};
+use crate::policy::{Format, Problem};
+
+/// The largest file that is read, 1 MiB: a thousand dependencies take a third of it.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
+
+/// Reads a file; its format goes by its ending.
+pub(in crate::policy) fn read(path: &Path) -> Result<Table, Box<Problem>> {
+    let name: Arc<str> = path.display().to_string().into();
+    let format = Format::of(path).ok_or_else(|| {
+        refuse(
+            &name,
+            "unknown-format",
+            "its ending says no format that is known".to_owned(),
+            "call it .toml, .yaml, .yml or .json",
+        )
+    })?;
+    let document = whole(path).map_err(|error| unreadable(&name, &error))?;
+    text(&name, &document, format)
+}
+
+/// Reads a document.
+pub(in crate::policy) fn text(
+    name: &Arc<str>,
+    document: &str,
+    format: Format,
+) -> Result<Table, Box<Problem>> {
+    if let Some(at) = document.find('\0') {
+        let line = document
+            .get(..at)
+            .map_or(0, |before| before.matches('\n').count());
+        let message = format!("line {} has a NUL byte: this is no text", line + 1);
+        return Err(refuse(
+            name,
+            "not-a-text",
+            message,
+            "write it anew as UTF-8 text",
+        ));
+    }
+    match format {
+        Format::Toml => toml::parse(name, document),
+        Format::Yaml | Format::Json => yaml::parse(name, document),
+    }
+}
+
+/// One handle for all that is read, so that a file that is replaced meanwhile is read old or new, never half of each.
+fn whole(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
+#[cold]
+fn unreadable(name: &Arc<str>, error: &io::Error) -> Box<Problem> {
+    let (message, remedy) = match error.kind() {
+        io::ErrorKind::NotFound => (
+            "there is no such file".to_owned(),
+            "check its name and the folder that it is looked for in",
+        ),
+        io::ErrorKind::IsADirectory => ("it is a folder".to_owned(), "name the file in it"),
+        io::ErrorKind::FileTooLarge => (
+            format!("it is larger than {MAX_BYTES} bytes, the most that is read"),
+            "split it: several files can be loaded together",
+        ),
+        io::ErrorKind::InvalidData => (
+            "it is no UTF-8 text".to_owned(),
+            "write it anew as UTF-8 text",
+        ),
+        _ => (
+            format!("it can't be read: {error}"),
+            "check its permissions",
+        ),
+    };
+    refuse(name, "unreadable-file", message, remedy)
+}
+
+fn refuse(name: &Arc<str>, code: &'static str, message: String, remedy: &str) -> Box<Problem> {
+    let origin = Origin::File {
+        file: Arc::clone(name),
+        line: 1,
+        profile: None,
+    };
+    Box::new(Problem::error(code, &origin, "", message, remedy))
+}

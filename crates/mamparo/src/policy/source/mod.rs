@@ -1,0 +1,9 @@
+//! Where policies are read from: files in TOML, YAML or JSON, and the environment.
+
+mod environment;
+mod file;
+mod toml;
+mod yaml;
+
+pub(super) use environment::overlay;
+pub(super) use file::{read, text};
