@@ -202,8 +202,16 @@ retry = { max_attempts = 4 }
 #[test]
 fn yaml_and_json_say_the_same_as_toml_and_know_their_lines() {
     let yaml = "dependency:\n  catalog:\n    deadline: 2s\n    retry:\n      max_attempts: 4\n      attempt_timeout: 1s\n";
-    let json = "{\"dependency\": {\n\"catalog\": {\n\"deadline\": \"2s\",\n\"retry\": {\n\"max_attempts\": 4,\n\"attempt_timeout\": \"1s\"}}}}";
-    for (document, format) in [(yaml, Format::Yaml), (json, Format::Json)] {
+    let json = [
+        r#"{"dependency": {"#,
+        r#""catalog": {"#,
+        r#""deadline": "2s","#,
+        r#""retry": {"#,
+        r#""max_attempts": 4,"#,
+        r#""attempt_timeout": "1s"}}}}"#,
+    ];
+    let json = json.join("\n");
+    for (document, format) in [(yaml, Format::Yaml), (&json, Format::Json)] {
         let refused = Policies::loader().text("f", document, format).load();
         let refused = refused.unwrap_err();
         let [problem] = refused.problems() else {

@@ -4,13 +4,4 @@ mod budget;
 mod rules;
 
 pub(super) use budget::{Plan, Segment};
-
-use super::Problem;
-use super::view::View;
-
-/// Adds what contradicts itself, and what is legal but unwise.
-pub(super) fn check(view: &View, problems: &mut Vec<Problem>) {
-    for rule in rules::ALL {
-        problems.extend(rule(view));
-    }
-}
+pub(super) use rules::check;

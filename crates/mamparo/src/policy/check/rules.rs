@@ -9,7 +9,7 @@ use crate::policy::view::View;
 
 type Rule = fn(&View) -> Option<Problem>;
 
-pub(super) const ALL: &[Rule] = &[
+const ALL: &[Rule] = &[
     attempts_fit_the_deadline,
     an_attempt_is_shorter_than_the_deadline,
     a_wait_is_shorter_than_the_deadline,
@@ -22,8 +22,13 @@ pub(super) const ALL: &[Rule] = &[
     waits_are_spread,
 ];
 
+/// Adds what contradicts itself, and what is legal but unwise.
+pub(in crate::policy) fn check(view: &View, problems: &mut Vec<Problem>) {
+    problems.extend(ALL.iter().filter_map(|rule| rule(view)));
+}
+
 /// Milliseconds, as people add them up.
-pub(in crate::policy) fn millis(time: Duration) -> String {
+fn millis(time: Duration) -> String {
     let millis = time.as_secs_f64() * 1000.0;
     format!("{millis} ms")
 }
