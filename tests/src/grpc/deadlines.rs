@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use mamparo_core::clock;
-use mamparo_testkit::grpc::{Answer, Echo, EchoReply, EchoRequest, Echoing, serve};
+use mamparo_testkit::grpc::{
+    Answer, Echo, EchoReply, EchoRequest, Echoing, Exchange, ScriptedH2, serve,
+};
 use serde_json::json;
 use tonic::{Code, Request, Response, Status, Streaming};
 
@@ -168,4 +170,20 @@ async fn a_stream_of_frames_ends_at_the_deadline_and_its_server_stops() {
     assert!(took >= 150 * MS && took <= 250 * MS, "{took:?}");
     assert!((1..=3).contains(&seen), "{seen}");
     server.until_idle().await;
+}
+
+#[tokio::test]
+async fn a_call_that_grpcio_cancels_is_cancelled_wherever_it_has_led() {
+    let last = ScriptedH2::start([Exchange::new()]).await;
+    let next = client_within(last.address(), 20_000 * MS);
+    let relay = Relay { next, pause: MS };
+    let ours = Ours::serve(relay, 60_000 * MS).await;
+    let call = json!([{"method": "Say", "requests": [{"text": "a"}], "cancel_after": 0.1}]);
+    let outcome = &grpcio_calls(ours.address, call).await[0];
+    assert_eq!(outcome["code"], 1, "{outcome}");
+    last.until_idle().await;
+    assert_eq!(
+        (last.streams(), last.resets()),
+        (1, vec![h2::Reason::CANCEL])
+    );
 }

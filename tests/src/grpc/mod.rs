@@ -9,6 +9,7 @@
 //! - `codes` carries every status in both directions
 //! - `streams` lets all kinds of call end at a deadline, with `endless` to answer them
 //! - `chain` has gRPC and HTTP call each other, with less and less time
+//! - `vectors` sends and answers bytes as the standard has them
 
 mod chain;
 mod codes;
@@ -20,3 +21,4 @@ mod pushback;
 mod recorded;
 mod streams;
 mod transport;
+mod vectors;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use mamparo::client::{TonicClient, tonic};
 use mamparo::deadline::DeadlinePolicy;
-use mamparo::server;
+use mamparo::server::{self, ServerLayers};
 use mamparo::server_deadline::ServerDeadlinePolicy;
 use mamparo::stack::Stack;
 use mamparo_core::grpc::Grpc;
 use mamparo_testkit::grpc::{Echo, EchoClient, EchoServer, connect};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Server};
 use tower::layer::util::Identity;
@@ -45,11 +46,14 @@ impl Ours {
     pub(super) async fn serve(service: impl Echo, limit: Duration) -> Self {
         let policy = ServerDeadlinePolicy::builder().maximum(limit).build();
         let layers = server::grpc().deadline(policy.unwrap());
+        Self::serve_with(Routes::new(EchoServer::new(service)), layers).await
+    }
+
+    /// Serves with these layers.
+    pub(super) async fn serve_with(routes: Routes, layers: ServerLayers<Grpc>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = Server::builder()
-            .layer(layers)
-            .add_service(EchoServer::new(service));
+        let server = Server::builder().layer(layers).add_routes(routes);
         let serving = server.serve_with_incoming(TcpIncoming::from(listener));
         let task = tokio::spawn(async { serving.await.unwrap() });
         Self { address, task }

@@ -83,6 +83,13 @@ pub(super) async fn grpcio_calls(address: SocketAddr, mut calls: Value) -> Vec<V
     outcomes
 }
 
+/// The values of one key in metadata as the peers print it.
+pub(super) fn values<'a>(metadata: &'a Value, key: &str) -> Vec<&'a str> {
+    let pairs = metadata.as_array().unwrap().iter();
+    let of_key = pairs.filter(|pair| pair[0] == key);
+    of_key.map(|pair| pair[1].as_str().unwrap()).collect()
+}
+
 fn run(script: &str, what: &Value) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut process = Command::new(python())
         .arg(root().join("tests/peers").join(script))

@@ -5,13 +5,13 @@ use std::time::Duration;
 use mamparo::deadline::DeadlinePolicy;
 use mamparo::retry::RetryPolicy;
 use mamparo::stack::Stack;
-use mamparo_core::Backoff;
+use mamparo_core::{Backoff, clock};
 use mamparo_testkit::grpc::{Answer, EchoRequest, serve};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use super::ours::{GrpcStack, client};
-use super::peer::Grpcio;
+use super::peer::{Grpcio, values};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -31,6 +31,20 @@ fn busy(pushback: &[&str]) -> Value {
         .map(|value| ("grpc-retry-pushback-ms", value))
         .collect();
     json!({"code": 14, "message": "busy", "trailing": trailing})
+}
+
+// Rows P-B13, PB-03, A6-08
+#[tokio::test]
+async fn a_wait_that_grpcio_asks_for_is_kept_to_exactly() {
+    let server = Grpcio::start(json!([busy(&["250"]), {}])).await;
+    let mut client = client(server.address, &stack(5000 * MS));
+    let started = clock::now();
+    client.say(EchoRequest::text("a")).await.unwrap();
+    let took = started.elapsed();
+    assert!(took >= 250 * MS && took < 450 * MS, "{took:?}");
+    let calls = server.calls(2).await;
+    let numbers = |call: &Value| values(&call["metadata"], "grpc-previous-rpc-attempts").join(",");
+    assert_eq!([numbers(&calls[0]), numbers(&calls[1])], ["", "1"]);
 }
 
 // Rows P-B13, PB-04, PB-05
