@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::GRPC_STATUS;
+use super::{GRPC_STATUS, field};
 use crate::{BoxError, Kind, Reason, Rejection, TransportError};
 
 /// A status code of gRPC.
@@ -145,7 +145,7 @@ impl Code {
     /// Reads the status that headers or trailers carry, if they carry one.
     #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
-        headers.get(GRPC_STATUS).map(Self::from_value)
+        field(headers, &GRPC_STATUS).map(Self::from_value)
     }
 
     /// Returns what an HTTP status stands for in an answer that carries no `grpc-status`, as a proxy's does.

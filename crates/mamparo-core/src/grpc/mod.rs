@@ -30,7 +30,7 @@ pub use code::Code;
 pub use codes::Codes;
 pub use names::{
     CONTENT_TYPE, GRPC_MESSAGE, GRPC_PREVIOUS_RPC_ATTEMPTS, GRPC_RETRY_PUSHBACK_MS, GRPC_STATUS,
-    GRPC_STATUS_DETAILS, GRPC_TIMEOUT, is_grpc,
+    GRPC_STATUS_DETAILS, GRPC_TIMEOUT, field, is_grpc,
 };
 pub use pushback::Pushback;
 

@@ -1,7 +1,7 @@
 //! The names of gRPC's headers, and its content type.
 
 use http::header::CONTENT_TYPE as HTTP_CONTENT_TYPE;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The content type of gRPC, without a suffix.
 pub const CONTENT_TYPE: &str = "application/grpc";
@@ -25,12 +25,25 @@ pub const GRPC_RETRY_PUSHBACK_MS: HeaderName = HeaderName::from_static("grpc-ret
 pub const GRPC_PREVIOUS_RPC_ATTEMPTS: HeaderName =
     HeaderName::from_static("grpc-previous-rpc-attempts");
 
+/// So many fields are looked through one by one: less work than the hash that a map needs.
+const FEW: usize = 6;
+
+/// Looks a field up in a head or trailers of gRPC's, which have few.
+#[must_use]
+pub fn field<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    if headers.keys_len() > FEW {
+        return headers.get(name);
+    }
+    let found = headers.iter().find(|(there, _)| *there == name);
+    found.map(|(_, value)| value)
+}
+
 /// Tells whether a message is gRPC's, by its content type: `application/grpc`, alone or with a suffix or parameters.
 ///
 /// `application/grpc-web` is not: its trailers are in the body.
 #[must_use]
 pub fn is_grpc(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(HTTP_CONTENT_TYPE) else {
+    let Some(value) = field(headers, &HTTP_CONTENT_TYPE) else {
         return false;
     };
     let Some((head, rest)) = value.as_bytes().split_at_checked(CONTENT_TYPE.len()) else {

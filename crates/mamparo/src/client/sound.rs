@@ -14,7 +14,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use mamparo_core::TransportError;
-use mamparo_core::grpc::{Code, GRPC_MESSAGE, GRPC_STATUS, GRPC_STATUS_DETAILS, is_grpc, message};
+use mamparo_core::grpc::{
+    Code, GRPC_MESSAGE, GRPC_STATUS, GRPC_STATUS_DETAILS, field, is_grpc, message,
+};
 
 use super::proof::prove;
 
@@ -55,7 +57,7 @@ fn name(status: StatusCode, headers: &mut HeaderMap) {
 }
 
 fn check(headers: &mut HeaderMap) {
-    let Some(details) = headers.get(&GRPC_STATUS_DETAILS) else {
+    let Some(details) = field(headers, &GRPC_STATUS_DETAILS) else {
         return;
     };
     if BASE64.decode(details.as_bytes()).is_err() {
