@@ -1,12 +1,13 @@
 //! Counts the heap allocations of each case, and leaves the counts where `speed` finds them for its table.
 
 mod cases;
+mod grpc;
 
 use std::alloc::System;
 use std::fmt::Write as _;
 use std::fs;
 
-use cases::{COUNTS, Case, groups};
+use cases::{COUNTS, Case, groups, latency};
 use mamparo_core::BoxError;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 
@@ -20,7 +21,9 @@ const CALLS: u64 = 10_000;
 
 fn main() -> Result<(), BoxError> {
     let mut counts = String::new();
-    for group in groups() {
+    let mut groups = groups();
+    groups.push(grpc::group()?);
+    for group in groups {
         for case in &group.cases {
             let (allocations, bytes) = count(case)?;
             let in_flight = case.future as u64 + bytes;
@@ -42,7 +45,9 @@ fn count(case: &Case) -> Result<(u64, u64), BoxError> {
     let mut run = |calls| {
         let region = Region::new(ALLOCATOR);
         work(calls);
-        region.change()
+        let change = region.change();
+        latency::p99(); // of no interest here, and not to be kept
+        change
     };
     let (few, many) = (run(CALLS), run(CALLS + CALLS));
     // Rounded: another thread, as an exporter's, may have allocated something meanwhile.

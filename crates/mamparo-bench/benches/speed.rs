@@ -3,6 +3,7 @@
 //! docs/benchmarks.md says how it measures and how to read it.
 
 mod cases;
+mod grpc;
 mod loopback;
 mod report;
 mod threads;
@@ -17,6 +18,7 @@ use report::{Table, callgrind, timing};
 fn main() -> Result<(), BoxError> {
     let mut groups = groups();
     groups.push(loopback::group()?);
+    groups.push(grpc::group()?);
     if let Some(run) = callgrind::Run::asked(env::args()) {
         return run.work(&groups);
     }

@@ -6,6 +6,7 @@
 mod case;
 pub(crate) mod floor;
 mod groups;
+pub(crate) mod latency;
 pub(crate) mod ours;
 pub(crate) mod peers;
 mod protecting;

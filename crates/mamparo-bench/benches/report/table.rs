@@ -11,13 +11,14 @@ use super::timing::{Timed, Turn, median};
 use crate::cases::{Case, Group};
 
 /// The first case of a group shows its own figures, the others what they add to it.
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 9] = [
     "case",
     "instructions",
     "allocations",
     "ns",
     "× its time",
     "× its rate",
+    "× its p99",
     "future, bytes",
     "in flight, bytes",
 ];
@@ -118,6 +119,7 @@ fn alone(case: &Case, exact: Exact, turns: &[Turn]) -> Vec<String> {
         format!("{ns:.0}"),
         "1".to_owned(),
         "1".to_owned(),
+        figure(turns[0].case.p99, |_| "1".to_owned()),
         case.future.to_string(),
         figure(exact.allocated, |heap| heap.in_flight.to_string()),
     ]
@@ -141,9 +143,18 @@ fn beside(case: &Case, exact: Exact, first: Exact, turns: &[Turn]) -> Vec<String
         format!("{ns:+.0}"),
         format!("{time:.3}"),
         format!("{rate:.3}"),
+        p99(turns),
         case.future.to_string(),
         figure(exact.allocated, |heap| heap.in_flight.to_string()),
     ]
+}
+
+fn p99(turns: &[Turn]) -> String {
+    let ratio = |turn: &Turn| Some(turn.case.p99? / turn.first.p99?);
+    let ratios: Vec<f64> = turns.iter().filter_map(ratio).collect();
+    figure((!ratios.is_empty()).then_some(ratios), |ratios| {
+        format!("{:.3}", median(ratios.into_iter()))
+    })
 }
 
 fn figure<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {

@@ -8,7 +8,7 @@ use mamparo_core::BoxError;
 use mamparo_core::clock;
 
 use super::cpu;
-use crate::cases::Group;
+use crate::cases::{Group, latency};
 
 pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
 pub(crate) const MEASUREMENT: Duration = Duration::from_secs(1);
@@ -28,6 +28,8 @@ pub(crate) struct Turn {
 pub(crate) struct Took {
     pub(crate) cpu: f64,
     pub(crate) wall: f64,
+    /// Of the calls of a turn, where each was timed.
+    pub(crate) p99: Option<f64>,
 }
 
 /// The turns of each case of a group, in its order; no turns for a case that the command line left out.
@@ -80,6 +82,7 @@ fn took(work: &mut dyn FnMut(u64)) -> Took {
     Took {
         cpu: each(cpu),
         wall: each(wall),
+        p99: latency::p99().map(|took| took.as_nanos() as f64),
     }
 }
 
