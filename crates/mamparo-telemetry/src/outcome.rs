@@ -62,7 +62,19 @@ pub struct Outcome {
 
 impl Outcome {
     /// Of a call whose answer has that status, if it has one.
+    #[inline]
     pub(crate) fn of(ended: Ended<'_>, status: Option<StatusCode>) -> Self {
+        match ended {
+            Ended::Answer(verdict) if matches!(verdict.class(), Class::Success) => Self {
+                name: verdict.as_str(),
+                error: None,
+                code: None,
+            },
+            _ => Self::of_failure(ended, status),
+        }
+    }
+
+    fn of_failure(ended: Ended<'_>, status: Option<StatusCode>) -> Self {
         let error = match (failure(ended), status) {
             (None, _) => refusal(ended).map(Cow::Borrowed),
             (Some(_), Some(status)) if status.as_u16() >= 400 => {

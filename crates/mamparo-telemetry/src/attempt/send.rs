@@ -43,9 +43,16 @@ pub struct Sending<'a> {
 /// What is kept of a send until its answer is over.
 #[derive(Debug)]
 pub struct Sent {
+    /// None where nothing is measured.
+    request: Option<Measurable>,
+    answered: Option<(StatusCode, Version)>,
+}
+
+/// What a measurement says of its request.
+#[derive(Debug)]
+struct Measurable {
     method: &'static str,
     server: Option<Server>,
-    answered: Option<(StatusCode, Version)>,
 }
 
 impl Role for HttpSend {
@@ -111,9 +118,12 @@ impl Before<Sent> for Sending<'_> {
     }
 
     fn kept(&self, measured: bool) -> Sent {
-        Sent {
+        let request = || Measurable {
             method: known_method(self.method).unwrap_or(METHOD_OTHER),
-            server: measured.then(|| self.server()).flatten(),
+            server: self.server(),
+        };
+        Sent {
+            request: measured.then(request),
             answered: None,
         }
     }
@@ -149,11 +159,14 @@ impl Kept for Sent {
     }
 
     fn measure(&self, measured: Measured<'_>) {
+        let Some(request) = &self.request else {
+            return;
+        };
         let labels = AttemptLabels {
             dependency: measured.dependency,
             verdict: measured.outcome.name,
-            method: self.method,
-            server: self.server.clone(),
+            method: request.method,
+            server: request.server.clone(),
             error: measured.outcome.error.clone(),
             status: self.status(),
             version: self.version(),
