@@ -52,6 +52,7 @@ pub mod grpc;
 pub mod hedge;
 pub mod idempotency_key;
 pub mod load_shed;
+pub mod peek;
 #[cfg(feature = "config")]
 pub mod policy;
 pub mod rate_limit;
