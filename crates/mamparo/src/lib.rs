@@ -12,6 +12,7 @@
 //! | [`BulkheadLayer`](bulkhead::BulkheadLayer) | bounds how many calls run at once |
 //! | [`RetryLayer`](retry::RetryLayer) | sends a failed request again |
 //! | [`HedgeLayer`](hedge::HedgeLayer) | in its place: sends a slow request a second time, beside the first |
+//! | [`PeekLayer`](peek::PeekLayer) | shows that owner a failure which a gRPC server tells late |
 //! | [`BreakerLayer`](breaker::BreakerLayer) | stops calling a dependency that fails |
 //! | [`LoadShedLayer`](load_shed::LoadShedLayer) | refuses calls while the load is too high |
 //! | [`RateLimitLayer`](rate_limit::RateLimitLayer) | lets calls pass at a rate |

@@ -13,6 +13,7 @@ use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::hedge::{HedgeLayer, HedgePolicy};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
 use mamparo::load_shed::{LoadShedLayer, LoadShedPolicy};
+use mamparo::peek::PeekLayer;
 use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
 use mamparo::rejection::RejectionLayer;
 use mamparo::retry::{RetryLayer, RetryPolicy};
@@ -38,6 +39,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "idempotency_key",
     "load_shed",
     "operation",
+    "peek",
     "rate_limit",
     "rejection",
     "retry",
@@ -190,6 +192,25 @@ async fn a_hedge_keeps_the_laws() {
     let http = || HedgeLayer::http(hedge());
     Laws::http()
         .assert_all(|inner: Inner<_, _>| http().layer(inner))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peek_keeps_the_laws() {
+    let layer = PeekLayer::new();
+    Laws::http().assert_all(|inner| layer.layer(inner)).await;
+}
+
+/// gRPC's owners of resends hold a request even where their policy makes one attempt.
+#[tokio::test(start_paused = true)]
+async fn grpcs_owners_of_resends_keep_the_laws() {
+    let retry = || RetryLayer::grpc(retry());
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| retry().layer(inner))
+        .await;
+    let hedge = || HedgeLayer::grpc(hedge());
+    Laws::http()
+        .assert_all(|inner: Inner<_, _>| hedge().layer(inner))
         .await;
 }
 

@@ -124,7 +124,7 @@ pub(super) const CASES: &[(&str, Held)] = &[
     ("P-B2", Test("a_later_attempt_reads_the_same_frames_and_trailers_from_the_first_on", "crates/mamparo/src/replay/tests/later.rs")),
     ("P-B4", Test("a_body_that_turns_out_longer_than_the_bound_is_sent_once", "crates/mamparo/src/replay/tests/later.rs")),
     ("P-B6", Test("an_answers_frames_and_trailers_pass_a_retry_as_they_came", "tests/src/served.rs")),
-    ("P-B7", Why("gRPC: not built yet")),
+    ("P-B7", Test("a_failure_in_trailers_after_an_empty_body_is_sent_again", "crates/mamparo/src/peek/tests.rs")),
     ("P-B8", Test("an_unsafe_request_that_was_never_processed_is_sent_again", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("P-B9", Test("a_keyed_request_is_sent_again_with_the_same_key", "crates/mamparo/src/retry/tests/attempts.rs")),
     ("P-B10", Test("a_date_is_relative_to_the_answers_own_date_unless_it_was_stored", "crates/mamparo-core/src/http/tests.rs")),

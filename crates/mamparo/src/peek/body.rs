@@ -45,6 +45,13 @@ impl<B: Body> PeekedBody<B> {
     }
 }
 
+// What a tonic interceptor answers with that refuses a request.
+impl<B: Body + Default> Default for PeekedBody<B> {
+    fn default() -> Self {
+        Self::as_it_is(B::default())
+    }
+}
+
 impl<B> Body for PeekedBody<B>
 where
     B: Body,

@@ -92,6 +92,9 @@ impl<O, A, F: FallbackSlot<P>, P: Protocol> fmt::Display for Stack<O, A, F, P> {
             Owner::Retry(_) => writeln!(f, "  retry: up to {attempts} attempts, one by one")?,
             Owner::Hedge(_) => writeln!(f, "  hedge: up to {attempts} attempts, side by side")?,
         }
+        if !self.peek.is_off() {
+            writeln!(f, "  peek: failures in trailers before any data")?;
+        }
         let inner = self.breaker.policy();
         writeln!(f, "  breaker, observing attempts: {inner}")?;
         writeln!(f, "  rate limit: {}", Rate(self.rate_limit.policy()))?;

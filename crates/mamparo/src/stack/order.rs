@@ -23,7 +23,9 @@ pub type Operation<S, P = Http> =
     LoadShed<IdempotencyKey<Bulkhead<Broken<Resends<Attempt<S, P>, P>, P>, P>>, P, AllEqual>;
 
 /// What happens once per attempt.
-pub type Attempt<S, P = Http> =
+pub type Attempt<S, P = Http> = <P as Protocol>::Peeked<Sent<S, P>>;
+
+type Sent<S, P> =
     Broken<RateLimit<AttemptTimeout<S, HttpWire>, OneLimit, <P as Protocol>::Limits>, P>;
 
 type Broken<S, P> = Breaker<S, P, One>;
@@ -48,6 +50,8 @@ where
         let service = self.rate_limit.layer(service);
         // Sees every attempt, so that it opens on the damage done; whoever resends does not resend what it refuses.
         let service = self.breaker.layer(service);
+        // Opt-in, for gRPC: shows whoever resends a failure that comes in the trailers, before any data.
+        let service = P::peeked(self.peek, service);
         // The one owner of resends: all that is inside happens once per attempt.
         let service = self.resent(service);
         // Opt-in: sees what comes of an operation in the end.

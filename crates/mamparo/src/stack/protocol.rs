@@ -3,7 +3,9 @@
 use http::HeaderName;
 use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
+use tower_layer::Layer;
 
+use crate::peek::{Peek, PeekLayer};
 use crate::rate_limit::{GrpcLimits, HttpLimits};
 
 /// A protocol that a stack can be made for, such as [`Http`] and [`Grpc`].
@@ -13,6 +15,12 @@ pub trait Protocol: Clone + Send + Sync + 'static {
 
     /// Returns that.
     fn limits() -> Self::Limits;
+
+    /// What stands around each attempt, so that who resends sees how its answer begins.
+    type Peeked<S: Clone>: Clone;
+
+    /// Puts that around an attempt.
+    fn peeked<S: Clone>(layer: PeekLayer, attempt: S) -> Self::Peeked<S>;
 
     /// Says which request header carries an idempotency key.
     #[must_use]
@@ -26,6 +34,13 @@ impl Protocol for Http {
         HttpLimits::default()
     }
 
+    // A status stands in the head.
+    type Peeked<S: Clone> = S;
+
+    fn peeked<S: Clone>(_: PeekLayer, attempt: S) -> S {
+        attempt
+    }
+
     fn keyed_by(self, header: &HeaderName) -> Self {
         self.with_key_header(header.clone())
     }
@@ -36,6 +51,12 @@ impl Protocol for Grpc {
 
     fn limits() -> GrpcLimits {
         GrpcLimits
+    }
+
+    type Peeked<S: Clone> = Peek<S>;
+
+    fn peeked<S: Clone>(layer: PeekLayer, attempt: S) -> Peek<S> {
+        layer.layer(attempt)
     }
 
     // Whether a method may be sent again is its policy's to say, with a key or without.

@@ -19,6 +19,7 @@ use crate::grpc::ServiceConfig;
 use crate::hedge::HedgePolicy;
 use crate::idempotency_key::KeyPolicy;
 use crate::load_shed::{LoadShedLayer, LoadShedPolicy};
+use crate::peek::PeekLayer;
 use crate::rate_limit::{OneLimit, RateLimitLayer, RateLimitPolicy};
 use crate::retry::RetryPolicy;
 use crate::wire::HttpWire;
@@ -39,6 +40,7 @@ pub struct Stack<O = Identity, A = Identity, F = Identity, P: Protocol = Http> {
     pub(super) bulkhead: BulkheadLayer<P>,
     pub(super) operation_breaker: BreakerLayer<P>,
     pub(super) owner: Owners<P>,
+    pub(super) peek: PeekLayer,
     pub(super) breaker: BreakerLayer<P>,
     pub(super) rate_limit: RateLimitLayer<OneLimit, P::Limits>,
     pub(super) attempt: AttemptPolicy,
@@ -85,6 +87,15 @@ impl<O, A, F> Stack<O, A, F, Grpc> {
         self.owner = self.owner.configured(config.clone(), &self.protocol);
         self
     }
+
+    /// Sends again what fails in its trailers, before any data; off by default, since a head commits the call (gRFC A6).
+    ///
+    /// For servers that answer with a head before they know whether they can: see [`peek`](crate::peek).
+    #[must_use]
+    pub fn peek(mut self, layer: PeekLayer) -> Self {
+        self.peek = layer;
+        self
+    }
 }
 
 impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
@@ -99,6 +110,7 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             bulkhead: BulkheadLayer::new(bulkhead, protocol.clone()).dependency(dependency),
             operation_breaker: breaker(BreakerPolicy::off()),
             owner: Owners::only(Owner::Retry(RetryPolicy::default())),
+            peek: PeekLayer::off(),
             breaker: breaker(BreakerPolicy::default()),
             rate_limit: RateLimitLayer::with_limits(RateLimitPolicy::off(), P::limits())
                 .dependency(dependency),
@@ -275,6 +287,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
             bulkhead: self.bulkhead,
             operation_breaker: self.operation_breaker,
             owner: self.owner,
+            peek: self.peek,
             breaker: self.breaker,
             rate_limit: self.rate_limit,
             attempt: self.attempt,

@@ -3,7 +3,7 @@
 use http::Request;
 use mamparo_core::grpc::{Code, Grpc};
 use mamparo_core::{BoxError, Rejection, clock};
-use mamparo_testkit::body::ScriptedBody;
+use mamparo_testkit::body::{Frames, ScriptedBody};
 use mamparo_testkit::service::{Step, Strict};
 use tower::{Layer, ServiceExt};
 use tower_layer::Identity;
@@ -12,6 +12,7 @@ use crate::breaker::BreakerPolicy;
 use crate::grpc::tests::cast::{self, *};
 use crate::grpc::{HedgePlan, MethodConfig, RetryPlan, ServiceConfig};
 use crate::hedge::HedgePolicy;
+use crate::peek::PeekLayer;
 use crate::stack::Stack;
 
 fn request(method: &str) -> Request<ScriptedBody> {
@@ -99,4 +100,19 @@ fn the_worst_case_is_that_of_the_longest_plan() {
         .service_config(&config())
         .worst_case();
     assert_eq!(worst.attempts, 4);
+}
+
+/// P-B7.
+#[tokio::test(start_paused = true)]
+async fn a_late_failure_is_sent_again_where_the_stack_peeks() {
+    let late = || Step::answer(streamed(Frames::new().trailer("grpc-status", "14")));
+    for (layer, sends) in [(PeekLayer::off(), 1), (PeekLayer::new(), 2)] {
+        let peer = peer([late(), Step::answer(ok())]);
+        let stack = Stack::grpc("catalog").peek(layer);
+        let service = stack.layer(Strict::new(peer.clone()));
+        service.oneshot(request("Other")).await.unwrap();
+        assert_eq!(peer.started(), sends);
+    }
+    let stack = Stack::grpc("catalog").peek(PeekLayer::new());
+    assert!(stack.to_string().contains("peek"), "{stack}");
 }
