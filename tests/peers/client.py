@@ -2,7 +2,8 @@
 
 usage: client.py DESCRIPTORS CALLS
 
-CALLS is a list in JSON: target, method, requests (a list of EchoRequest), timeout (seconds, or null), metadata, cancel_after.
+CALLS is a list in JSON: target, method, requests (a list of EchoRequest), timeout (seconds, or null), metadata, cancel_after,
+service_config (as text; without one nothing is sent again).
 """
 
 import json
@@ -15,8 +16,7 @@ import grpc
 
 
 def call(messages, wish):
-    # What is under test resends; a client that did so as well would hide it.
-    with grpc.insecure_channel(wish["target"], options=[("grpc.enable_retries", 0)]) as channel:
+    with grpc.insecure_channel(wish["target"], options=options(wish)) as channel:
         requests_stream, replies_stream = echo.METHODS[wish["method"]]
         kind = ("stream" if requests_stream else "unary") + "_" + ("stream" if replies_stream else "unary")
         method = getattr(channel, kind)(
@@ -32,6 +32,13 @@ def call(messages, wish):
         if "cancel_after" in wish:
             threading.Timer(wish["cancel_after"], running.cancel).start()
         return outcome(running, replies_stream) | {"elapsed": time.monotonic() - started}
+
+
+def options(wish):
+    if "service_config" in wish:
+        return [("grpc.enable_retries", 1), ("grpc.service_config", wish["service_config"])]
+    # What is under test resends; a client that did so as well would hide it.
+    return [("grpc.enable_retries", 0)]
 
 
 def outcome(running, replies_stream):

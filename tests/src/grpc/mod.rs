@@ -10,6 +10,7 @@
 //! - `streams` lets all kinds of call end at a deadline, with `endless` to answer them
 //! - `chain` has gRPC and HTTP call each other, with less and less time
 //! - `vectors` sends and answers bytes as the standard has them
+//! - `service_config` gives the same settings to grpcio and to us
 
 mod chain;
 mod codes;
@@ -19,6 +20,7 @@ mod ours;
 mod peer;
 mod pushback;
 mod recorded;
+mod service_config;
 mod streams;
 mod transport;
 mod vectors;

@@ -96,6 +96,7 @@ fn run(script: &str, what: &Value) -> (Child, Lines<BufReader<ChildStdout>>) {
         .arg(descriptors())
         .arg(what.to_string())
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("GRPC_VERBOSITY", "NONE")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
