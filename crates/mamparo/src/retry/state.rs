@@ -222,9 +222,11 @@ fn wait(
 #[cfg(test)]
 mod tests {
     use mamparo_core::Kind;
+    use mamparo_core::grpc::{Code, Codes};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::grpc::RetryPlan;
 
     fn verdicts() -> impl Strategy<Value = Verdict> {
         let kinds = prop::sample::select(vec![
@@ -286,6 +288,57 @@ mod tests {
                 if let Some(remaining) = failed.remaining {
                     prop_assert!(wait.duration + Duration::from_millis(10) <= remaining);
                 }
+            }
+        }
+
+        /// A6-03, A6-04, PB-03, PB-09: by a plan, never one too many, never beside its waits, and exactly as pushed back.
+        #[test]
+        fn a_plan_is_kept_whatever_an_operation_meets(
+            most in 2u32..8,
+            failures in prop::collection::vec(
+                (prop::option::of(0u64..40_000), any::<bool>(), any::<bool>(), any::<bool>()),
+                1..12,
+            ),
+            seed in any::<u64>(),
+        ) {
+            let (initial, longest) = (Duration::from_millis(100), Duration::from_secs(1));
+            let waits = Backoff::grpc(initial, longest, 2.0).unwrap();
+            let plan = RetryPlan::new(most, waits, Codes::UNAVAILABLE).unwrap();
+            let method = MethodConfig::new().retried(plan);
+            let policy = RetryPolicy::default();
+            let allowance = allowance(&policy, Some(&method), false);
+            let backoff = backoff(&policy, Some(&method));
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let (mut memory, mut attempt, mut since_pushback) = (Memory::default(), 1, 0);
+            for (pushback, listed, stop, throttled) in failures {
+                let code = if listed { Code::Unavailable } else { Code::Internal };
+                let verdict = Verdict::failure(Kind::Unavailable, Resend::IfListed(code));
+                let pushed = pushback.map(Duration::from_millis);
+                let verdict = pushed.map_or(verdict, |wait| verdict.after_exactly(wait));
+                let verdict = if stop { verdict.forbidden() } else { verdict };
+                let failed = Failed {
+                    attempt,
+                    verdict,
+                    safety: Safety::UNSAFE.with_plan(Codes::UNAVAILABLE),
+                    held: true,
+                    remaining: None,
+                    resent_inside: false,
+                    throttled,
+                };
+                let decided = decide((&policy, backoff), allowance, &mut memory, failed, &mut rng);
+                let longer = pushed.is_some_and(|wait| wait > Duration::from_secs(30));
+                let allowed = listed && !stop && !throttled && !longer && attempt < most.min(5);
+                prop_assert_eq!(decided.is_ok(), allowed);
+                let Ok(wait) = decided else { break };
+                if let Some(pushed) = pushed {
+                    prop_assert_eq!(wait, Wait { duration: pushed, hinted: true });
+                    since_pushback = 0;
+                } else {
+                    let centre = initial.saturating_mul(1 << since_pushback).min(longest);
+                    prop_assert!(centre * 4 / 5 <= wait.duration && wait.duration <= centre * 6 / 5);
+                    since_pushback += 1;
+                }
+                attempt += 1;
             }
         }
     }

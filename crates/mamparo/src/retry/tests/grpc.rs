@@ -418,3 +418,52 @@ async fn a_methods_timeout_bounds_its_attempts_and_waits() {
         (2, Some(NotResent::DeadlineTooClose))
     );
 }
+
+/// A streaming request as a client of tonic's sends it: these messages, one every 10 ms.
+fn streaming(messages: &'static [&'static str]) -> http::Request<tonic::body::Body> {
+    let mut frames = Frames::new();
+    for message in messages {
+        frames = frames.wait(10 * MS).data(*message);
+    }
+    let body = tonic::body::Body::new(ScriptedBody::new(frames).without_hints());
+    http::Request::post(format!("http://catalog{PATH}"))
+        .body(body)
+        .unwrap()
+}
+
+type Streamed = crate::replay::ReplayBody<tonic::body::Body>;
+
+/// The first attempt reads so many frames, and is told to come again; the second reads all.
+async fn reading(request: http::Request<Streamed>, frames: usize) -> Result<Answer, BoxError> {
+    use http_body_util::BodyExt;
+    let mut body = request.into_body();
+    if mamparo_core::CallContext::current().attempt() == 1 {
+        for _ in 0..frames {
+            body.frame().await.unwrap()?;
+        }
+        return Ok(status(Code::Unavailable));
+    }
+    let mut seen = Vec::new();
+    while let Some(frame) = body.frame().await {
+        seen.extend(frame?.into_data().ok());
+    }
+    assert_eq!(seen, MESSAGES, "each frame as it was");
+    Ok(ok())
+}
+
+const MESSAGES: &[&str] = &["one", "two", "three"];
+
+/// P-B1, P-B2, P-B4 with tonic's bodies: as many frames as the first attempt reads, and what the second one gets.
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_tonics_is_replayed_within_its_bound_and_sent_once_beyond_it() {
+    for (kept, read, attempts) in [(11, 0, 2), (11, 1, 2), (11, 3, 2), (10, 1, 2), (10, 3, 1)] {
+        let peer = tower::service_fn(move |request| reading(request, read));
+        let policy = RetryPolicy::builder().max_body(kept).build().unwrap();
+        let service = RetryLayer::grpc(policy).layer(peer);
+        let answer = service.oneshot(streaming(MESSAGES)).await.unwrap();
+        let ending = Ending::of(&answer).unwrap();
+        assert_eq!(ending.attempts(), attempts, "{kept} kept, {read} read");
+        let too_large = (attempts == 1).then_some(NotResent::BodyTooLarge);
+        assert_eq!(ending.not_resent(), too_large);
+    }
+}
