@@ -3,6 +3,7 @@
 //! - `peer` runs servers and clients of grpcio
 //! - `deadlines` lets a deadline cross between the implementations
 //! - `ours` puts layers around tonic
+//! - `peek` lets servers of grpcio say late that they failed
 //! - `pushback` has grpcio say when it may be called again
 //! - `recorded` looks at the spans and metrics that it all leaves
 //! - `transport` breaks what is below gRPC
@@ -17,6 +18,7 @@ mod codes;
 mod deadlines;
 mod endless;
 mod ours;
+mod peek;
 mod peer;
 mod pushback;
 mod recorded;
