@@ -21,7 +21,8 @@ use crate::{Answer, BoxError, Ending, Resend, ResponseHead, Verdict};
 /// | all others | client: the dependency did its part |
 ///
 /// A status in the head is final, and may be sent again if the request's method lists it: a response does not tell of
-/// which method it is. A head without one commits the call (gRFC A6): its status is in the trailers, and is not sent again.
+/// which method it is. The `UNAVAILABLE` that a page of a proxy's stands for (502, 503, 504, 429) is less: the server behind it may
+/// have done what it was asked for, so it is sent again only where the method bears that. A head without one commits the call (gRFC A6): its status is in the trailers, and is not sent again.
 /// A stream that its reader drops says nothing of the dependency. [`Pushback`] is obeyed: exactly so long, or not at all.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
@@ -69,14 +70,18 @@ impl<B: 'static> Classify<Response<B>> for Grpc {
             Err(error) => return Head::last(of_error(error)),
         };
         let headers = response.headers();
-        if let Some(code) = Code::of_headers(headers) {
-            return Head::last(with_status(code, headers));
-        }
-        if response.status() == StatusCode::OK && is_grpc(headers) {
+        let http = response.status();
+        let code = Code::of_headers(headers);
+        if code.is_none() && http == StatusCode::OK && is_grpc(headers) {
             return Head::open(Verdict::SUCCESS);
         }
-        // Not a gRPC server's answer: a proxy's, or a page's.
-        Head::last(with_status(Code::from_http(response.status()), headers))
+        let code = code.unwrap_or_else(|| Code::from_http(http));
+        let verdict = with_status(code, headers);
+        if code == Code::Unavailable && http != StatusCode::OK {
+            // Not a gRPC server's answer, but a proxy's: it does not know what became of the request.
+            return Head::last(verdict.with_resend(Resend::IfIdempotent));
+        }
+        Head::last(verdict)
     }
 }
 

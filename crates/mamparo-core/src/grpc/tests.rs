@@ -67,7 +67,7 @@ fn an_answer_without_a_status_is_read_by_its_http_status() {
     );
     *page.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     let head = Grpc.head(Ok(&page));
-    assert!(head.last && head.verdict.resend() == Resend::IfListed(Code::Unavailable));
+    assert!(head.last && head.verdict.kind() == Some(Kind::Unavailable));
     let provided = [("grpc-status", "5"), ("content-type", "text/html")];
     assert_eq!(
         judged(&provided).kind(),
@@ -169,6 +169,20 @@ fn the_end_of_a_stream_is_its_trailers() {
     let broken: BoxError = TransportError::new(Kind::Reset, Resend::IfIdempotent, "reset").into();
     assert_eq!(ended(End::Error(&broken)).kind(), Some(Kind::Reset));
     assert_eq!(ended(End::Error(&broken)).resend(), Resend::Never);
+}
+
+/// Row P-B8: a proxy's page does not say that the request was not done, whatever stands for its status.
+#[test]
+fn a_page_in_the_place_of_unavailable_leaves_doubt() {
+    for http in [429, 502, 503, 504] {
+        let mut page = Response::builder().status(http).body(()).unwrap();
+        let verdict = |page: &Response<()>| Grpc.head(Ok(page)).verdict;
+        assert_eq!(verdict(&page).resend(), Resend::IfIdempotent, "{http}");
+        page.headers_mut()
+            .insert(GRPC_STATUS, "14".parse().unwrap());
+        assert_eq!(verdict(&page).resend(), Resend::IfIdempotent, "{http}");
+        assert_eq!(verdict(&page).kind(), Some(Kind::Unavailable), "{http}");
+    }
 }
 
 /// GS-06 needs the transport, which says the code.
