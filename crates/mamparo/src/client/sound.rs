@@ -1,4 +1,5 @@
-//! What tonic can't read of an answer: it panics where the details of a status are no base64, and reads a page as a message.
+//! What tonic can't read of an answer: it panics where the details of a status are no base64, forgets the status where its text is
+//! no UTF-8, and reads a page as a message.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Drops details that can't be read, from the head and from the trailers, and says of a page that it is no answer.
+/// Mends a text and drops details that can't be read, in the head and in the trailers, and says of a page that it is no answer.
 pub(super) fn sound(mut answer: Response<Body>) -> Response<SoundBody> {
     let status = answer.status();
     if status != StatusCode::OK || !is_grpc(answer.headers()) {
@@ -57,6 +58,12 @@ fn name(status: StatusCode, headers: &mut HeaderMap) {
 }
 
 fn check(headers: &mut HeaderMap) {
+    if let Some(text) = headers.get(&GRPC_MESSAGE) {
+        let text = message::decode(text);
+        if text.contains(char::REPLACEMENT_CHARACTER) {
+            headers.insert(GRPC_MESSAGE, message::encode(&text));
+        }
+    }
     let Some(details) = field(headers, &GRPC_STATUS_DETAILS) else {
         return;
     };
@@ -82,7 +89,7 @@ fn explain(status: &mut Status) {
     }
 }
 
-/// An answer's body, in whose trailers the details of a status can be read.
+/// An answer's body, in whose trailers the text and the details of a status can be read.
 #[derive(Debug, Default)]
 pub struct SoundBody(Body);
 

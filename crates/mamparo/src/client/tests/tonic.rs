@@ -6,6 +6,7 @@ use ::tonic::body::Body;
 use ::tonic::metadata::MetadataValue;
 use ::tonic::transport::Channel;
 use ::tonic::{Code, Request, Status, TimeoutExpired};
+use mamparo_core::grpc::Codes;
 use mamparo_core::{BoxError, Reason, Rejection, Reserve, RetryError, TransportError};
 use mamparo_testkit::grpc::{self, Answer, Answers, EchoClient, EchoRequest};
 use mamparo_testkit::server::Server;
@@ -14,6 +15,7 @@ use crate::attempt_timeout::AttemptPolicy;
 use crate::breaker::BreakerPolicy;
 use crate::client::{TonicClient, tonic};
 use crate::deadline::DeadlinePolicy;
+use crate::grpc::{MethodConfig, RetryPlan, ServiceConfig};
 use crate::retry::RetryPolicy;
 use crate::stack::Stack;
 use tower::service_fn;
@@ -172,13 +174,16 @@ async fn details_that_cannot_be_read_are_dropped() {
     assert_eq!(status.unwrap_err().details(), [1, 2, 3]);
 }
 
-/// GS-05: a page is no answer, and its status stands for a code.
+/// GS-05: a page is no answer, and its status stands for a code; what was done behind it nobody knows.
 #[tokio::test]
 async fn a_page_in_the_place_of_an_answer_is_a_clear_status() {
     let pages = [
         (200, Code::Unknown, 1),
         (404, Code::Unimplemented, 1),
-        (503, Code::Unavailable, 3),
+        (429, Code::Unavailable, 1),
+        (502, Code::Unavailable, 1),
+        (503, Code::Unavailable, 1),
+        (504, Code::Unavailable, 1),
     ];
     for (status, code, sent) in pages {
         let page = Answer::page(status.try_into().unwrap(), "<html>");
@@ -186,6 +191,42 @@ async fn a_page_in_the_place_of_an_answer_is_a_clear_status() {
         let answer = client(&server, &stack()).say(EchoRequest::text("a")).await;
         assert_eq!(answer.unwrap_err().code(), code, "{status}");
         assert_eq!(server.requests().len(), sent, "{status}");
+    }
+}
+
+/// Row P-B8: whoever lists UNAVAILABLE for a method says that it bears a second time.
+#[tokio::test]
+async fn a_page_is_no_answer_to_resend_after_unless_the_method_lists_it() {
+    let server = serve([
+        Answer::page(http::StatusCode::GATEWAY_TIMEOUT, "<html>"),
+        Answer::echo(),
+    ])
+    .await;
+    let backoff = mamparo_core::Backoff::builder()
+        .base(Duration::from_millis(1))
+        .build();
+    let plan = RetryPlan::new(2, backoff.unwrap(), Codes::UNAVAILABLE).unwrap();
+    let config = ServiceConfig::builder().all(MethodConfig::new().retried(plan));
+    let stack = stack().service_config(&config.build().unwrap());
+    client(&server, &stack)
+        .say(EchoRequest::text("a"))
+        .await
+        .unwrap();
+    assert_eq!(server.requests().len(), 2);
+}
+
+/// GS-04: "must not error". tonic alone calls the status unknown.
+#[tokio::test]
+async fn a_text_that_is_no_utf_8_leaves_the_status_as_it_is() {
+    let broken = || Answer::raw(&[("grpc-status", "5"), ("grpc-message", "a%FFb")]);
+    for answer in [broken(), broken().late()] {
+        let server = serve(answer).await;
+        let status = client(&server, &stack()).say(EchoRequest::text("a")).await;
+        let status = status.unwrap_err();
+        assert_eq!(
+            (status.code(), status.message()),
+            (Code::NotFound, "a\u{fffd}b")
+        );
     }
 }
 
