@@ -168,7 +168,7 @@ impl ServiceConfigBuilder {
     ///
     /// # Errors
     ///
-    /// Refuses a name that is given twice, a service that is empty or has a slash in front, a timeout of zero,
+    /// Refuses a name that is given twice, a service that is empty, a slash around it or its method, a timeout of zero,
     /// and more than [`MAX_NAMES`] names.
     pub fn build(self) -> Result<ServiceConfig, InvalidSetting> {
         let mut table = Table {
@@ -211,8 +211,8 @@ impl Table {
             };
         }
         let (service, _) = name.rsplit_once('/').unwrap_or_default();
-        if service.is_empty() || service.starts_with('/') {
-            let reason = "must have a service, as in package.Service";
+        if service.is_empty() || service.starts_with('/') || service.ends_with('/') {
+            let reason = "must have a service and a method without slashes around them, as in package.Service";
             return refused(&name, reason);
         }
         if self.names.contains_key(name.as_str()) {

@@ -61,6 +61,12 @@ fn a_name_is_given_once() {
     }
     let nameless = ServiceConfig::builder().method("", "C", within(1)).build();
     assert_eq!(nameless.unwrap_err().value(), "/C");
+    // No path would ever match.
+    let slash = |service, method| ServiceConfig::builder().method(service, method, within(1));
+    for (service, method) in [("/a.B", "C"), ("a.B/", "C"), ("a.B/", ""), ("a.B", "/C")] {
+        let refused = slash(service, method).build().unwrap_err();
+        assert_eq!(refused.setting(), "name", "{service} {method}");
+    }
 }
 
 #[test]
