@@ -1,5 +1,6 @@
 //! The exit codes, and what they mean to a script.
 
+use std::io;
 use std::process::ExitCode;
 
 use mamparo_core::grpc::Code;
@@ -33,6 +34,17 @@ Exit codes:
 Where two fit, 5 wins. An answer of --fallback is judged like one of the server.";
 
 impl Exit {
+    /// How a check ends that refuses a policy.
+    pub(crate) const REFUSED: Self = Self::FailedAnswer;
+
+    /// Returns how a command ends whose last deed was to write its answer.
+    pub(crate) const fn written(self, written: &io::Result<()>) -> Self {
+        match written {
+            Ok(()) => self,
+            Err(_) => Self::Unwritten,
+        }
+    }
+
     /// Returns how a command ends whose answer has this status of gRPC.
     pub(crate) const fn of_code(code: Code) -> Self {
         match code {

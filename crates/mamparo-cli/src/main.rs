@@ -1,12 +1,16 @@
-//! The `mamparo` command: sends one request through the whole stack and shows what happened, or demonstrates it.
+//! The `mamparo` command: sends one request through the whole stack and shows what happened, demonstrates it, or checks policies.
 
 mod args;
 mod call;
+mod check;
 mod completions;
 mod demo;
 mod exit;
+mod explain;
 mod grpc;
 mod output;
+mod policies;
+mod schema;
 mod telemetry;
 mod trace;
 
@@ -21,6 +25,9 @@ fn main() -> ExitCode {
     let exit = match Args::parse().command {
         Command::Call(args) => finish(call::call(*args)),
         Command::Demo(args) => finish(demo::demo(args)),
+        Command::Check(args) => check::check(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Schema => schema::schema(),
         Command::Completions { shell } => completions::completions(shell),
     };
     exit.into()

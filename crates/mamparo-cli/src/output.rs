@@ -9,6 +9,9 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
+/// What stands around what matters.
+const FRAME: Style = AnsiColor::BrightBlue.on_default();
+
 /// How wide lines are where no terminal says it.
 const WIDTH: usize = 100;
 
@@ -42,6 +45,33 @@ pub(crate) fn verdict(holds: bool, line: &str) {
     } else {
         say(&format!("{ERROR}FAILED{ERROR:#}  {line}"));
     }
+}
+
+/// Paints a word that names something bad, something doubtful, something good, or what stands around it.
+pub(crate) fn painted(mood: Mood, text: &str) -> String {
+    let style = match mood {
+        Mood::Bad => ERROR,
+        Mood::Doubtful => WARNING,
+        Mood::Good => GOOD,
+        Mood::Frame => FRAME,
+    };
+    format!("{style}{text}{style:#}")
+}
+
+/// How a word is painted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mood {
+    Bad,
+    Doubtful,
+    Good,
+    Frame,
+}
+
+/// Writes a report to stdout, with its colours where a terminal shows them.
+pub(crate) fn report(text: &str) -> io::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Writes all of it to stdout.

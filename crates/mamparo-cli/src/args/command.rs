@@ -3,12 +3,14 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::{CallArgs, DemoArgs};
+use super::{CallArgs, CheckArgs, DemoArgs, ExplainArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   mamparo demo                                 see it at work, in seconds, with nothing to set up
   mamparo call http://localhost:8080/items     send one request, and see each attempt
+  mamparo check policies.toml                  refuse a policy file that contradicts itself
+  mamparo explain --policy policies.toml       say what each of its policies does
   mamparo call --help                          all of its options, and the exit codes
   source <(mamparo completions bash)           complete options with the tab key";
 
@@ -30,6 +32,15 @@ pub(crate) enum Command {
     /// The answer's body goes to stdout, byte for byte. What happened goes to stderr: a line for the operation, each
     /// attempt and each wait, and one for the outcome.
     Call(Box<CallArgs>),
+    /// Checks policy files: what contradicts itself is told with line, numbers and a remedy.
+    ///
+    /// Of each dependency it shows how its attempts and waits fit its deadline; of several services, how often a call is sent
+    /// along each path from one to the next, who owns the retry, and whether deadlines shrink inward.
+    Check(CheckArgs),
+    /// Says what a policy does: its layers in order, each value with its origin, the worst case.
+    Explain(ExplainArgs),
+    /// Prints the JSON Schema of a policy file, for editors.
+    Schema,
     /// Shows the layers at work, on servers that misbehave.
     ///
     /// A shop and its dependencies run on loopback for a few seconds: one is flaky, one slow, one commits and then loses its

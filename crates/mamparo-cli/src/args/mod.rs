@@ -4,11 +4,13 @@
 //! what can be refused without looking at another option is refused while it is parsed.
 
 mod call;
+mod check;
 mod command;
 mod demo;
 mod typed;
 
 pub(crate) use call::CallArgs;
+pub(crate) use check::{CheckArgs, ExplainArgs, Report};
 pub(crate) use command::{Args, Command};
 pub(crate) use demo::DemoArgs;
-pub(crate) use typed::{Data, Delay, Field, Limit};
+pub(crate) use typed::{Data, Delay, Field, Limit, Rate};

@@ -7,6 +7,7 @@
 //!
 //! - `[dependency.NAME]` is the policy of a dependency, `[profile.NAME]` what several share; a profile may inherit from
 //!   another, and all are merged field by field
+//! - `[service]` says of whom these are the dependencies, and `[[external_retrier]]` who else sends requests again
 //! - a variable of the environment, `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS`, goes before all files
 //! - durations are texts such as `"250ms"`, and `"none"` spells out that there is no limit
 //!
@@ -47,13 +48,17 @@ mod policies;
 mod problem;
 mod resolve;
 mod schema;
+mod service;
 mod source;
 mod tree;
 mod view;
 
+pub use check::{Plan, Segment};
 pub use format::Format;
 pub use policies::{Loader, OtherProtocol, Policies, Policy, UnknownDependency};
 pub use problem::{InvalidPolicies, MAX_PROBLEMS, Problem, Severity};
+pub use schema::json_schema;
+pub use service::{ExternalRetrier, Service};
 pub use tree::Origin;
 pub use view::Effective;
 

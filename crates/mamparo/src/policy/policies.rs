@@ -12,12 +12,15 @@ use tower_layer::Identity;
 use super::build::{Built, build};
 use super::problem::MAX_PROBLEMS;
 use super::view::{Effective, View};
-use super::{Format, InvalidPolicies, Problem, Severity, describe, resolve, source};
-use crate::stack::Stack;
+use super::{
+    Format, InvalidPolicies, Origin, Plan, Problem, Service, Severity, describe, resolve, source,
+};
+use crate::stack::{Stack, WorstCase};
 
 /// The policies of all dependencies, checked; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Policies {
+    service: Service,
     dependencies: BTreeMap<String, Policy>,
     warnings: Vec<Problem>,
 }
@@ -84,6 +87,12 @@ impl Policies {
         all.map(|(name, policy)| (name.as_str(), policy))
     }
 
+    /// Returns the service that they belong to.
+    #[must_use]
+    pub const fn service(&self) -> &Service {
+        &self.service
+    }
+
     /// Returns what is legal but unwise.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
@@ -131,6 +140,8 @@ impl Loader {
             }
         }
         let views = resolve::resolve(&documents, self.environment, &mut problems);
+        let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
+        let service = Service::of(&documents, &names, &mut problems);
         let is_error = |problem: &Problem| problem.severity == Severity::Error;
         let mut dependencies = BTreeMap::new();
         for view in views {
@@ -151,6 +162,7 @@ impl Loader {
             return Err(InvalidPolicies::new(problems));
         }
         Ok(Policies {
+            service,
             dependencies,
             warnings: problems,
         })
@@ -164,10 +176,31 @@ impl Policy {
         &self.made.view.name
     }
 
+    /// Returns where its table begins.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.made.view.origin
+    }
+
     /// Returns the URL that was written for it.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.made.view.text("url")
+    }
+
+    /// Returns the arithmetic of its deadline.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        Plan::of(&self.made.view)
+    }
+
+    /// Returns what an operation costs at worst, everything cut by the deadline.
+    #[must_use]
+    pub fn worst_case(&self) -> WorstCase {
+        match &self.made.built {
+            Built::Http(stack) => stack.worst_case(),
+            Built::Grpc(stack) => stack.worst_case(),
+        }
     }
 
     /// Returns the stack of a dependency that speaks HTTP; all of its clones share one state.

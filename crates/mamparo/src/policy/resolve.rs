@@ -12,6 +12,9 @@ use super::{Problem, check};
 /// As many dependencies as are loaded at most.
 pub(super) const MAX_DEPENDENCIES: usize = 100_000;
 
+/// What a file says beside its dependencies; an editor's schema says nothing to us.
+const OF_THE_SERVICE: &[&str] = &["service", "external_retrier", "$schema"];
+
 /// What all files say together, by kind and name.
 #[derive(Default)]
 struct Documents {
@@ -69,6 +72,9 @@ pub(super) fn resolve(
 impl Documents {
     fn add(&mut self, document: &Table, problems: &mut Vec<Problem>) {
         for (key, node) in document.iter() {
+            if OF_THE_SERVICE.contains(&key) {
+                continue;
+            }
             let Value::Table(named) = &node.value else {
                 problems.push(not_a_table(key, node));
                 continue;
@@ -84,7 +90,7 @@ impl Documents {
                     &node.origin,
                     key,
                     "there is no such table",
-                    "a file has the tables [profile.NAME] and [dependency.NAME]",
+                    "a file has the tables [profile.NAME], [dependency.NAME], [service] and [[external_retrier]]",
                 )),
             }
         }

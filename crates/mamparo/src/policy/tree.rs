@@ -160,6 +160,14 @@ impl Node {
         }
     }
 
+    /// A whole number that is no less than zero.
+    pub(super) fn count(&self) -> Option<u32> {
+        match self.value {
+            Value::Integer(number) => number.try_into().ok(),
+            _ => None,
+        }
+    }
+
     fn over(self, below: Option<Self>) -> Self {
         match (self, below) {
             (

@@ -73,7 +73,7 @@ impl View {
     }
 
     pub(super) fn count_u32(&self, path: &str) -> Option<u32> {
-        self.count(path).and_then(|number| number.try_into().ok())
+        self.table.at(path)?.count()
     }
 
     pub(super) fn flag(&self, path: &str) -> Option<bool> {

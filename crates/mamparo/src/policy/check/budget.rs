@@ -7,21 +7,23 @@ use mamparo_core::Backoff;
 use crate::policy::build;
 use crate::policy::view::View;
 
-/// What an operation may take at most, if nothing cuts it.
+/// What an operation may take at most, if nothing cuts it: its attempts, its waits, and how the deadline is spent on them.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::policy) struct Plan {
-    pub(in crate::policy) attempts: u32,
-    /// None where an attempt has no timeout of its own.
-    pub(in crate::policy) attempt: Option<Duration>,
-    pub(in crate::policy) deadline: Option<Duration>,
+pub struct Plan {
+    attempts: u32,
+    attempt: Option<Duration>,
+    deadline: Option<Duration>,
     /// None where attempts run side by side.
     backoff: Option<Backoff>,
 }
 
 /// A part of an operation's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::policy) enum Segment {
+#[non_exhaustive]
+pub enum Segment {
+    /// An attempt, as long as it may be.
     Attempt(Duration),
+    /// A wait before the next attempt, as long as it may be.
     Wait(Duration),
     /// What the deadline leaves.
     Left(Duration),
@@ -38,8 +40,33 @@ impl Plan {
         }
     }
 
-    /// All waits together, each as long as it may be.
-    pub(in crate::policy) fn waits(&self) -> Duration {
+    /// Returns how many attempts an operation makes at most, the original included.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Returns how long one attempt may take; none where it has no timeout of its own.
+    #[must_use]
+    pub const fn attempt_timeout(&self) -> Option<Duration> {
+        self.attempt
+    }
+
+    /// Returns how long an operation may take, with all its attempts and waits.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Duration> {
+        self.deadline
+    }
+
+    /// Tells whether attempts run side by side.
+    #[must_use]
+    pub const fn is_hedged(&self) -> bool {
+        self.backoff.is_none()
+    }
+
+    /// Returns all waits together, each as long as it may be.
+    #[must_use]
+    pub fn waits(&self) -> Duration {
         let waits = (1..self.attempts).map(|resend| self.wait(resend));
         waits.fold(Duration::ZERO, Duration::saturating_add)
     }
@@ -49,21 +76,28 @@ impl Plan {
         backoff.map_or(Duration::ZERO, |backoff| backoff.ceiling(resend))
     }
 
-    /// Attempts and waits together.
-    pub(in crate::policy) fn potential(&self) -> Option<Duration> {
+    /// Returns attempts and waits together; none where an attempt may take for ever, or attempts run side by side.
+    #[must_use]
+    pub fn potential(&self) -> Option<Duration> {
+        self.backoff.as_ref()?;
         let attempts = self.attempt?.saturating_mul(self.attempts);
         Some(attempts.saturating_add(self.waits()))
     }
 
-    /// How many attempts fit into the deadline, each as long as it may be.
-    pub(in crate::policy) fn fitting(&self) -> Option<u32> {
+    /// Returns how many attempts fit into the deadline, each as long as it may be.
+    #[must_use]
+    pub fn fitting(&self) -> Option<u32> {
         let segments = self.segments()?;
         let whole = |segment: &&Segment| matches!(segment, Segment::Attempt(time) if Some(*time) == self.attempt);
         u32::try_from(segments.iter().filter(whole).count()).ok()
     }
 
-    /// How the deadline is spent, attempt by attempt; the last of them may be cut by it.
-    pub(in crate::policy) fn segments(&self) -> Option<Vec<Segment>> {
+    /// Returns how the deadline is spent, attempt by attempt; the last of them may be cut by it.
+    ///
+    /// None where there is no deadline, an attempt may take for ever, or attempts run side by side.
+    #[must_use]
+    pub fn segments(&self) -> Option<Vec<Segment>> {
+        self.backoff.as_ref()?;
         let (attempt, deadline) = (self.attempt?, self.deadline?);
         let mut left = deadline;
         let mut segments = Vec::new();

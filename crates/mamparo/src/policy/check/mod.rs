@@ -3,5 +3,5 @@
 mod budget;
 mod rules;
 
-pub(super) use budget::{Plan, Segment};
+pub use budget::{Plan, Segment};
 pub(super) use rules::check;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::budget::Plan;
 use crate::policy::Problem;
 use crate::policy::build::{attempt_timeout_path, max_attempts};
+use crate::policy::describe::millis;
 use crate::policy::view::View;
 
 type Rule = fn(&View) -> Option<Problem>;
@@ -27,12 +28,6 @@ pub(in crate::policy) fn check(view: &View, problems: &mut Vec<Problem>) {
     problems.extend(ALL.iter().filter_map(|rule| rule(view)));
 }
 
-/// Milliseconds, as people add them up.
-fn millis(time: Duration) -> String {
-    let millis = time.as_secs_f64() * 1000.0;
-    format!("{millis} ms")
-}
-
 /// What comes from defaults is trimmed when a call is made, and never refused: both numbers must have been written.
 fn attempts_fit_the_deadline(view: &View) -> Option<Problem> {
     let (attempts_path, timeout_path) = (attempts_path(view), attempt_timeout_path(view));
@@ -40,26 +35,15 @@ fn attempts_fit_the_deadline(view: &View) -> Option<Problem> {
         return None;
     }
     let plan = Plan::of(view);
-    let (potential, deadline, timeout) = (plan.potential()?, plan.deadline?, plan.attempt?);
-    // Side by side, attempts take no longer than the last of them.
-    if view.is_on("hedge", false) || potential <= deadline || timeout >= deadline {
+    let (potential, deadline) = (plan.potential()?, plan.deadline()?);
+    if potential <= deadline || plan.attempt_timeout()? >= deadline {
         return None;
     }
-    let waits = plan.waits();
-    let waits = match waits {
-        Duration::ZERO => String::new(),
-        waits => format!(" + {}", millis(waits)),
-    };
-    let fit = match plan.fitting()? {
-        0 | 1 => "1 attempt fits, no retry".to_owned(),
-        fit => format!("{fit} attempts fit"),
-    };
     let message = format!(
-        "{} × {}{waits} = {} does not fit {}: {fit}",
-        plan.attempts,
-        millis(timeout),
-        millis(potential),
-        millis(deadline)
+        "{} does not fit {}: {}",
+        plan.sum()?,
+        millis(deadline),
+        plan.fit()?
     );
     let origin = view.origin(attempts_path);
     let remedy = format!(
@@ -87,7 +71,7 @@ fn attempts_path(view: &View) -> &'static str {
 fn an_attempt_is_shorter_than_the_deadline(view: &View) -> Option<Problem> {
     let path = attempt_timeout_path(view);
     let timeout = view.duration(path)?;
-    let deadline = Plan::of(view).deadline?;
+    let deadline = Plan::of(view).deadline()?;
     if timeout < deadline || max_attempts(view) == 1 && timeout == deadline {
         return None;
     }
@@ -112,7 +96,7 @@ fn an_attempt_is_shorter_than_the_deadline(view: &View) -> Option<Problem> {
 fn a_wait_is_shorter_than_the_deadline(view: &View) -> Option<Problem> {
     let path = "retry.backoff.cap";
     let cap = view.duration(path)?;
-    let deadline = Plan::of(view).deadline?;
+    let deadline = Plan::of(view).deadline()?;
     if cap <= deadline {
         return None;
     }

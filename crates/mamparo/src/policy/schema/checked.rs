@@ -89,6 +89,9 @@ fn fits(value: &Value, kind: &Kind) -> bool {
         (Kind::Choice(words) | Kind::Switch(words, _), Value::Text(text)) => {
             words.contains(&text.as_str())
         }
+        (Kind::Texts, Value::List(items)) => items
+            .iter()
+            .all(|item| matches!(item.value, Value::Text(_))),
         (Kind::Statuses, Value::List(items)) => items.iter().all(
             |item| matches!(item.value, Value::Integer(status) if (400..600).contains(&status)),
         ),

@@ -5,7 +5,7 @@ use super::field::Kind::{
     Choice, Count, Duration, Flag, Limit, Number, Statuses, Switch, Table, Text,
 };
 
-const fn field(
+pub(super) const fn field(
     name: &'static str,
     kind: super::Kind,
     default: &'static str,

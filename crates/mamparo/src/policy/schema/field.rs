@@ -28,6 +28,8 @@ pub(in crate::policy) enum Kind {
     Flag,
     /// Any text.
     Text,
+    /// A list of texts.
+    Texts,
     /// One of some words.
     Choice(&'static [&'static str]),
     /// A list of HTTP statuses.
@@ -60,6 +62,7 @@ impl Kind {
             Self::Number(least, most) => format!("a number from {least} to {most}"),
             Self::Flag => "true or false".into(),
             Self::Text => "a text in quotes".into(),
+            Self::Texts => "a list of texts in quotes".into(),
             Self::Choice(choices) => words(choices),
             Self::Statuses => "a list of HTTP statuses such as [404, 409]".into(),
             Self::Table(_) => "a table".into(),

@@ -1,0 +1,35 @@
+//! A policy for programs.
+
+use mamparo::policy::{Origin, Policy};
+use serde_json::{Value, json};
+
+use crate::check::Figures;
+
+/// A policy with its figures, and each value with its origin.
+pub(super) fn record(policy: &Policy) -> Value {
+    let settings: Vec<_> = policy
+        .effective()
+        .into_iter()
+        .map(|it| json!({ "path": it.path, "value": it.value, "origin": origin(&it.origin) }))
+        .collect();
+    json!({
+        "name": policy.name(),
+        "url": policy.url(),
+        "figures": Figures::of(policy),
+        "settings": settings,
+    })
+}
+
+fn origin(origin: &Origin) -> Value {
+    match origin {
+        Origin::File {
+            file,
+            line,
+            profile,
+        } => {
+            json!({ "from": "file", "file": file.as_ref(), "line": line, "profile": profile.as_deref() })
+        }
+        Origin::Environment(name) => json!({ "from": "environment", "variable": name.as_ref() }),
+        _ => json!({ "from": "default" }),
+    }
+}
