@@ -55,17 +55,17 @@ fn arithmetic(plan: &Plan) -> Vec<String> {
         Some(deadline) => format!("a deadline of {}", millis(deadline)),
         None => "no deadline".to_owned(),
     };
-    let Some(sum) = plan.sum() else {
+    let Some(sum) = plan.sum().filter(|_| plan.attempts() > 1) else {
         let how = if plan.is_hedged() {
             " side by side"
         } else {
             ""
         };
         let each = match plan.attempt_timeout() {
-            Some(timeout) => format!("each of up to {}", millis(timeout)),
-            None => "none with a timeout of its own".to_owned(),
+            Some(timeout) => format!("of up to {}", millis(timeout)),
+            None => "without a timeout of its own".to_owned(),
         };
-        return vec![format!("{attempts}{how}, {each}; {limit}")];
+        return vec![format!("{attempts}{how} {each}; {limit}")];
     };
     let Some((potential, deadline)) = plan.potential().zip(plan.deadline()) else {
         return vec![format!("{attempts} and waits: {sum}; {limit}")];

@@ -10,7 +10,7 @@ pub(super) fn record(policy: &Policy) -> Value {
     let settings: Vec<_> = policy
         .effective()
         .into_iter()
-        .map(|it| json!({ "path": it.path, "value": it.value, "origin": origin(&it.origin) }))
+        .map(|it| json!({ "path": it.path, "value": it.value.trim_matches('"'), "origin": origin(&it.origin) }))
         .collect();
     json!({
         "name": policy.name(),

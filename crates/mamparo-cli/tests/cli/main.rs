@@ -5,9 +5,13 @@ mod answers;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod check;
+#[cfg(test)]
 mod collector;
 #[cfg(test)]
 mod demo;
+#[cfg(test)]
+mod explain;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
@@ -20,6 +24,8 @@ mod grpc_trouble;
 mod json;
 #[cfg(test)]
 mod picture;
+#[cfg(test)]
+mod policy_schema;
 #[cfg(test)]
 mod protection;
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn describe(view: &View, stack: &str) -> String {
     let mut text = String::new();
     for line in stack.lines() {
         if line.starts_with("at worst") {
-            settings(&mut text, "  of the connection", std::mem::take(&mut rest));
+            settings(&mut text, "  connection:", std::mem::take(&mut rest));
         }
         let of = of_layer(line, view, &mut rest);
         settings(&mut text, line, of);
@@ -62,7 +62,7 @@ fn of_layer(line: &str, view: &View, rest: &mut Vec<Effective>) -> Vec<Effective
         };
         // The timeout stands with the owner of resends, and belongs to each attempt.
         let inner = path.ends_with(".attempt_timeout") && name != "attempt timeout";
-        !inner && paths.iter().any(|of| below(&of))
+        !inner && paths.iter().any(below)
     };
     rest.extract_if(.., |setting| is_below(&setting.path))
         .collect()

@@ -142,6 +142,12 @@ impl Loader {
         let views = resolve::resolve(&documents, self.environment, &mut problems);
         let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
         let service = Service::of(&documents, &names, &mut problems);
+        let order: Vec<_> = self
+            .files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        problems.sort_by_cached_key(|problem| problem.place(&order));
         let is_error = |problem: &Problem| problem.severity == Severity::Error;
         let mut dependencies = BTreeMap::new();
         for view in views {

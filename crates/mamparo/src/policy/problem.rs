@@ -70,6 +70,15 @@ impl Problem {
         }
     }
 
+    /// Where it stands among others: by file, and by line; what stands in no file comes last.
+    pub(super) fn place(&self, files: &[String]) -> (usize, u32) {
+        let Origin::File { file, line, .. } = &self.origin else {
+            return (usize::MAX, 0);
+        };
+        let at = files.iter().position(|name| **name == **file);
+        (at.unwrap_or(files.len()), *line)
+    }
+
     pub(super) fn warning(
         code: &'static str,
         origin: &Origin,

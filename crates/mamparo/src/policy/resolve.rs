@@ -1,6 +1,6 @@
 //! From documents to one table per dependency: profiles inherited, the environment laid over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::schema::{DEPENDENCY, checked};
@@ -48,20 +48,18 @@ pub(super) fn resolve(
             remedy,
         ));
     }
+    let broken = all.broken_profiles(problems);
     let mut views = Vec::new();
     for (name, node) in all.dependencies.iter() {
         let before = problems.len();
-        let Some(view) = all.view(name, node, problems) else {
+        let path = format!("dependency.{name}");
+        let Some(table) = node.table() else {
             continue;
         };
-        checked(
-            &view.table,
-            DEPENDENCY,
-            &format!("dependency.{name}"),
-            problems,
-        );
+        checked(table, DEPENDENCY, &path, problems);
+        let (view, profiles) = all.view(name, node, table, problems);
         // Arithmetic with values that are refused would only add to the noise.
-        if problems.len() == before {
+        if problems.len() == before && profiles.is_disjoint(&broken) {
             check::check(&view, problems);
         }
         views.push(view);
@@ -125,51 +123,61 @@ impl Documents {
         }
     }
 
-    /// A dependency with all that it inherits.
-    fn view(&self, name: &str, node: &Node, problems: &mut Vec<Problem>) -> Option<View> {
-        let mut table = node.table()?.clone();
-        let mut line = Vec::new();
-        let mut at = (format!("dependency.{name}"), table.get("profile").cloned());
-        while let (
-            owner,
-            Some(Node {
-                value: Value::Text(profile),
-                origin,
-            }),
-        ) = at
-        {
-            if line.contains(&profile) {
-                line.push(profile);
-                let message = format!(
-                    "profiles inherit from each other in a circle: {}",
-                    line.join(" → ")
-                );
-                let remedy = "let one of them inherit from none";
-                problems.push(Problem::error(
-                    "profile-cycle",
-                    &origin,
-                    owner,
-                    message,
-                    remedy,
-                ));
-                return None;
+    /// Checks each profile where it stands, once; returns those in which something is wrong.
+    fn broken_profiles(&self, problems: &mut Vec<Problem>) -> BTreeSet<&str> {
+        let mut broken = BTreeSet::new();
+        for (name, node) in &self.profiles {
+            let before = problems.len();
+            if let Some(table) = node.table() {
+                checked(table, DEPENDENCY, &format!("profile.{name}"), problems);
             }
-            let Some(inherited) = self.profiles.get(&profile) else {
-                problems.push(self.no_profile(&profile, &origin, &owner));
-                return None;
+            if problems.len() > before {
+                broken.insert(name.as_str());
+            }
+        }
+        broken
+    }
+
+    /// A dependency with all that it inherits, as far as the profiles are there; and those.
+    fn view(
+        &self,
+        name: &str,
+        node: &Node,
+        own: &Table,
+        problems: &mut Vec<Problem>,
+    ) -> (View, BTreeSet<&str>) {
+        let mut table = own.clone();
+        let mut line: Vec<&str> = Vec::new();
+        let mut owner = format!("dependency.{name}");
+        let mut next = own.get("profile");
+        while let Some(at) = next {
+            // A profile's name that is no text was told already.
+            let Value::Text(profile) = &at.value else {
+                break;
             };
-            let mut below = inherited.table()?.clone();
-            let next = below.remove("profile");
+            let Some((profile, inherited)) = self.profiles.get_key_value(profile) else {
+                problems.push(self.no_profile(profile, &at.origin, &owner));
+                break;
+            };
+            if line.contains(&profile.as_str()) {
+                line.push(profile);
+                problems.push(cycle(&line, &at.origin, owner));
+                break;
+            }
+            let mut below = inherited.table().cloned().unwrap_or_default();
+            below.remove("profile");
             below.inherited_from(&Arc::from(profile.as_str()));
             table = table.over(below);
-            at = (format!("profile.{profile}"), next);
+            next = inherited.table().and_then(|table| table.get("profile"));
+            owner = format!("profile.{profile}");
             line.push(profile);
         }
-        Some(View {
+        let view = View {
             name: name.to_owned(),
             table,
             origin: node.origin.clone(),
-        })
+        };
+        (view, line.into_iter().collect())
     }
 
     #[cold]
@@ -188,6 +196,16 @@ impl Documents {
             remedy,
         )
     }
+}
+
+#[cold]
+fn cycle(line: &[&str], origin: &Origin, owner: String) -> Problem {
+    let message = format!(
+        "profiles inherit from each other in a circle: {}",
+        line.join(" → ")
+    );
+    let remedy = "let one of them inherit from none";
+    Problem::error("profile-cycle", origin, owner, message, remedy)
 }
 
 #[cold]

@@ -122,6 +122,17 @@ pub struct Effective {
 fn collect(view: &View, fields: &[Field], prefix: &str, all: &mut Vec<Effective>) {
     for field in fields {
         let path = super::schema::join(prefix, field.name);
+        // The hedge owns the resends, unless somebody wrote otherwise, which is refused.
+        if path == "retry" && view.is_on("hedge", false) {
+            let value = view.text("retry").unwrap_or("off").to_owned();
+            let origin = view.origin("retry");
+            all.push(Effective {
+                path,
+                value,
+                origin,
+            });
+            continue;
+        }
         let node = view.table.at(&path);
         let inside = match &field.kind {
             Kind::Table(fields) | Kind::Switch(_, fields) => Some(*fields),

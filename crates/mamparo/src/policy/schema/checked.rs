@@ -31,13 +31,9 @@ pub(in crate::policy) fn join(path: &str, key: &str) -> String {
 }
 
 #[cold]
-fn unknown(node: &Node, key: &str, path: &str, fields: &[Field]) -> Problem {
+fn unknown(node: &Node, key: &str, path: &str, fields: &'static [Field]) -> Problem {
     let names = fields.iter().map(|field| field.name);
-    let near = |name: &&str| strsim::jaro_winkler(name, key) >= SUGGESTED;
-    let likely = names.clone().filter(near);
-    let likeness = |name: &&str| strsim::jaro_winkler(name, key);
-    let best = likely.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    let remedy = match best {
+    let remedy = match nearest(key, names.clone()) {
         Some(name) => format!("did you mean {name:?}?"),
         None => format!("it may be one of {}", names.collect::<Vec<_>>().join(", ")),
     };
@@ -58,22 +54,74 @@ fn value(node: &Node, field: &'static Field, path: &str, problems: &mut Vec<Prob
     match &node.value {
         Value::Table(table) if !inside.is_empty() => checked(table, inside, path, problems),
         value if fits(value, &field.kind) => {}
-        value => {
-            let message = format!(
-                "{value} is {}, and should be {}",
-                value.what(),
-                field.kind.wants()
-            );
-            let remedy = format!("{} The default is {}.", field.says, field.default);
-            problems.push(Problem::error(
-                "bad-value",
-                &node.origin,
-                path,
-                message,
-                remedy,
-            ));
-        }
+        value => problems.push(refused(value, field, node, path)),
     }
+}
+
+#[cold]
+fn refused(value: &Value, field: &'static Field, node: &Node, path: &str) -> Problem {
+    let wants = field.kind.wants();
+    let message = match (&field.kind, value) {
+        (Kind::Count(..), Value::Integer(_))
+        | (Kind::Number(..), Value::Integer(_) | Value::Float(_)) => {
+            format!("{value} is out of bounds, and should be {wants}")
+        }
+        (Kind::Statuses | Kind::Texts, Value::List(_)) => {
+            format!("{value} is no such list, and should be {wants}")
+        }
+        (Kind::Duration | Kind::Limit(_) | Kind::Choice(_) | Kind::Switch(..), Value::Text(_)) => {
+            format!("{value} should be {wants}")
+        }
+        _ => format!("{value} is {}, and should be {wants}", value.what()),
+    };
+    let write = instead(value, &field.kind).map_or_else(String::new, |it| format!("write {it}. "));
+    let remedy = format!("{write}{} The default is {}.", field.says, field.default);
+    Problem::error("bad-value", &node.origin, path, message, remedy)
+}
+
+/// What was probably meant.
+fn instead(value: &Value, kind: &Kind) -> Option<String> {
+    match (kind, value) {
+        (Kind::Duration | Kind::Limit(_), Value::Integer(number)) => Some(with_units(number)),
+        (Kind::Duration | Kind::Limit(_), Value::Text(text)) => {
+            text.parse::<u64>().ok().map(|number| with_units(&number))
+        }
+        (Kind::Number(0.0, 1.0), Value::Integer(percent @ 2..=100)) => {
+            Some(format!("{}, which is {percent} %", *percent as f64 / 100.0))
+        }
+        (Kind::Number(..), Value::Text(text)) => text
+            .parse::<f64>()
+            .ok()
+            .map(|number| format!("{number}, without quotes")),
+        (Kind::Count(..), Value::Text(text)) => text
+            .parse::<i64>()
+            .ok()
+            .map(|number| format!("{number}, without quotes")),
+        (Kind::Flag, Value::Text(text)) => text
+            .parse::<bool>()
+            .ok()
+            .map(|flag| format!("{flag}, without quotes")),
+        (Kind::Switch(words, _), Value::Bool(false)) => {
+            words.first().map(|word| format!("{word:?}"))
+        }
+        (Kind::Choice(words) | Kind::Switch(words, _), Value::Text(text)) => {
+            nearest(text, words.iter().copied()).map(|word| format!("{word:?}"))
+        }
+        _ => None,
+    }
+}
+
+fn with_units(number: &dyn std::fmt::Display) -> String {
+    format!("\"{number}s\" or \"{number}ms\"")
+}
+
+/// The known word that one resembles most, if any does.
+fn nearest(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let alike = known.map(|name| (strsim::jaro_winkler(name, word), name));
+    let likely = alike.filter(|(likeness, _)| *likeness >= SUGGESTED);
+    likely
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, name)| name)
 }
 
 fn fits(value: &Value, kind: &Kind) -> bool {
