@@ -47,7 +47,7 @@ pub(crate) const fn indeterminate(verdict: Verdict, safety: Safety) -> bool {
     );
     let never_processed = matches!(verdict.resend(), Resend::Always | Resend::UnlessEarlyData);
     // One that a list allows to be sent again is safe, even where it was sent often enough.
-    let safe = safety.allows(Resend::IfIdempotent) || safety.allows(verdict.resend());
+    let safe = safety.allows(Resend::IfIdempotent) || safety.allows_after(verdict);
     processed_perhaps && !never_processed && !safe
 }
 

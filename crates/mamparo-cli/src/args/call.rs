@@ -56,7 +56,7 @@ pub(crate) struct CallArgs {
     #[arg(short, long, value_name = "DATA")]
     pub(crate) data: Option<Data>,
 
-    /// Says that the method may take effect twice without harm, so that it is sent again whatever became of it, or
+    /// Says that the method may take effect twice without harm, so that after UNAVAILABLE it is sent again whatever became of it, or
     /// hedged. Its description says so too, where it has an `idempotency_level`.
     #[arg(long, requires = "grpc")]
     pub(crate) idempotent: bool,

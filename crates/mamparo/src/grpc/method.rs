@@ -113,8 +113,9 @@ pub struct RetryPlan {
 impl RetryPlan {
     /// Makes `attempts`, the original included, and sends again on these statuses; more than 5 attempts are 5.
     ///
-    /// A plan that lists `UNAVAILABLE` also sends again what may have been processed: a connection that broke, an attempt
-    /// that took too long. That is how gRPC reads it, and whoever writes it says that the method bears it.
+    /// A plan also sends again what may have been processed, if it lists the status that this has: `UNAVAILABLE` for a connection
+    /// that broke and an attempt that took too long, `INTERNAL` and others for a stream that was reset. That is how gRPC
+    /// reads it, and whoever writes it says that the method bears it.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ where
         let Some(throttle) = self.made.shared.throttle() else {
             return false;
         };
-        let counts = verdict.is_forbidden() || self.safety.allows(verdict.resend());
+        let counts = verdict.is_forbidden() || self.safety.allows_after(verdict);
         if counts && verdict.kind().is_some() {
             throttle.failed();
         }

@@ -136,7 +136,7 @@ impl Course {
             Class::Ignored => return Ok(self.stop(NotResent::NotRetryable)),
             Class::Failure(_) => {}
         }
-        let allowed = allows(policy, ended.safety, verdict.resend());
+        let allowed = allows(policy, ended.safety, verdict);
         // A status that ends the call does so, whatever the server says of sending it again.
         if verdict.is_forbidden() && (allowed || verdict.resend() == Resend::Never) {
             return Ok(self.stop(NotResent::Forbidden));
@@ -209,9 +209,9 @@ pub(super) fn plan(method: Option<&MethodConfig>) -> Option<&HedgePlan> {
     }
 }
 
-const fn allows(policy: &HedgePolicy, safety: Safety, resend: Resend) -> bool {
-    let told = !policy.settings.idempotent_only && matches!(resend, Resend::IfIdempotent);
-    told || safety.allows(resend)
+const fn allows(policy: &HedgePolicy, safety: Safety, verdict: Verdict) -> bool {
+    let told = !policy.settings.idempotent_only && matches!(verdict.resend(), Resend::IfIdempotent);
+    told || safety.allows_after(verdict)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What makes a request safe to send again.
 
-use mamparo_core::Resend;
 use mamparo_core::grpc::{Code, Codes};
+use mamparo_core::{Resend, Verdict};
 
 /// What makes a request safe to send again, or not.
 ///
@@ -19,8 +19,8 @@ pub struct Safety {
     keyed: bool,
     early_data: bool,
     listed: Codes,
-    /// Whether it is sent again where nobody knows what became of it.
-    in_doubt: bool,
+    /// On which statuses it is sent again where nobody knows what became of it.
+    in_doubt: Codes,
 }
 
 impl Safety {
@@ -30,7 +30,7 @@ impl Safety {
         keyed: false,
         early_data: false,
         listed: Codes::NONE,
-        in_doubt: false,
+        in_doubt: Codes::NONE,
     };
 
     /// Sent twice, it takes effect once.
@@ -62,11 +62,15 @@ impl Safety {
 
     /// Notes what a plan says that was written for the request's method.
     ///
-    /// One that lists `UNAVAILABLE` also allows a resend where nobody knows what became of the request, as after a
-    /// connection broke: gRPC gives both the same status.
+    /// What it lists it also allows where nobody knows what became of the request, as after a connection broke: gRPC gives
+    /// both the same status. An attempt that took too long counts as `UNAVAILABLE` too, since gRPC has no such limit.
     #[must_use]
     pub const fn with_plan(mut self, codes: Codes) -> Self {
-        self.in_doubt = codes.contains(Code::Unavailable);
+        self.in_doubt = if codes.contains(Code::Unavailable) {
+            codes.with(Code::DeadlineExceeded)
+        } else {
+            codes
+        };
         self.with_listed(codes)
     }
 
@@ -82,10 +86,23 @@ impl Safety {
         match resend {
             Resend::Never => false,
             Resend::IfKeyed => self.keyed,
-            Resend::IfIdempotent => self.is_idempotent() || self.in_doubt,
+            Resend::IfIdempotent => {
+                self.is_idempotent() || self.in_doubt.contains(Code::Unavailable)
+            }
             Resend::IfListed(code) => self.listed.contains(code),
             Resend::UnlessEarlyData => !self.early_data,
             Resend::Always => true,
+        }
+    }
+
+    /// Tells the same of a verdict, which may say by which status of gRPC the request is in doubt.
+    #[must_use]
+    pub const fn allows_after(self, verdict: Verdict) -> bool {
+        match (verdict.resend(), verdict.code()) {
+            (Resend::IfIdempotent, Some(code)) => {
+                self.is_idempotent() || self.in_doubt.contains(code)
+            }
+            (resend, _) => self.allows(resend),
         }
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn is_transparent(
 
 /// Says whether a failure counts for the throttle: one that could be sent again, or that its server forbids to.
 pub(super) fn is_counted(allowance: Allowance, safety: Safety, verdict: Verdict) -> bool {
-    let counts = verdict.is_forbidden() || safety.allows(verdict.resend());
+    let counts = verdict.is_forbidden() || safety.allows_after(verdict);
     counts && verdict.kind().is_some() && !allowance.owned_outside
 }
 
@@ -155,7 +155,7 @@ fn permitted(
     if verdict.kind().is_none() || verdict.resend() == Resend::Never {
         return Err(NotResent::NotRetryable);
     }
-    if !failed.safety.allows(verdict.resend()) {
+    if !failed.safety.allows_after(verdict) {
         return Err(match verdict.resend() {
             Resend::IfIdempotent => NotResent::NotIdempotent,
             _ => NotResent::NotRetryable,

@@ -355,6 +355,28 @@ async fn a_broken_connection_is_sent_again_where_a_plan_lists_unavailable() {
     assert_eq!(unlisted.started(), 1);
 }
 
+/// A6-10, GS-06: a reset stream has a status like any other, and a plan is asked for that.
+#[tokio::test(start_paused = true)]
+async fn a_reset_is_sent_again_where_a_plan_lists_its_status_and_nowhere_else() {
+    let reset_by = |code| {
+        let error = TransportError::new(Kind::Reset, Resend::IfIdempotent, "reset");
+        peer([Step::error(error.with_code(code)), Step::answer(ok())])
+    };
+    for code in [Code::Internal, Code::Cancelled, Code::ResourceExhausted] {
+        let listed = reset_by(code);
+        planned(&listed, 2, &[code]).await.unwrap();
+        assert_eq!(listed.started(), 2, "{code}");
+        for others in [&[Code::Unavailable], &[Code::Aborted]] {
+            let unlisted = reset_by(code);
+            planned(&unlisted, 2, others).await.unwrap_err();
+            assert_eq!(unlisted.started(), 1, "{code} and {others:?}");
+        }
+        let without_a_plan = reset_by(code);
+        send(&without_a_plan).await.unwrap_err();
+        assert_eq!(without_a_plan.started(), 1, "{code}");
+    }
+}
+
 /// TR-05, P-B2: a stream that has been read from is sent again from its first frame on.
 #[tokio::test(start_paused = true)]
 async fn a_streaming_request_is_sent_again_whole() {
