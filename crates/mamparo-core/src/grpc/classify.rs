@@ -21,8 +21,9 @@ use crate::{Answer, BoxError, Ending, Resend, ResponseHead, Verdict};
 /// | all others | client: the dependency did its part |
 ///
 /// A status in the head is final, and may be sent again if the request's method lists it: a response does not tell of
-/// which method it is. The `UNAVAILABLE` that a page of a proxy's stands for (502, 503, 504, 429) is less: the server behind it may
-/// have done what it was asked for, so it is sent again only where the method bears that. A head without one commits the call (gRFC A6): its status is in the trailers, and is not sent again.
+/// which method it is. The `UNAVAILABLE` that a page of a proxy's stands for (502, 503, 504, 429) is less: the server
+/// behind it may have done what it was asked for, so it is sent again only where the method bears that. A head without
+/// one commits the call (gRFC A6): its status is in the trailers, and is not sent again.
 /// A stream that its reader drops says nothing of the dependency. [`Pushback`] is obeyed: exactly so long, or not at all.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
