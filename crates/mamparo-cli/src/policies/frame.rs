@@ -60,8 +60,11 @@ fn written(file: &str, line: u32) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes);
     let at = usize::try_from(line.checked_sub(1)?).ok()?;
     let line = text.lines().nth(at)?.trim_end();
-    let width = output::width().saturating_sub("      | ".len());
-    let shown = plain(&line.chars().take(width).collect::<String>());
+    let width = output::width().saturating_sub("      | …".len());
+    let mut shown = plain(&line.chars().take(width).collect::<String>());
+    if line.chars().nth(width).is_some() {
+        shown.push('…');
+    }
     (!shown.trim().is_empty()).then_some(shown)
 }
 

@@ -47,6 +47,21 @@ async fn what_is_broken_is_told_at_once_in_the_order_of_the_file() {
 }
 
 #[tokio::test]
+async fn contradictions_and_slips_say_what_to_write_instead() {
+    let ran = policies(&["check", "at/contradictions.toml"]).await;
+    assert_eq!(ran.code, 1);
+    assert_snapshot!(stdout(&ran));
+}
+
+/// What only a layer's own builder knows is told of every dependency as well.
+#[tokio::test]
+async fn what_the_layers_refuse_is_told_at_once() {
+    let ran = policies(&["check", "at/refused.toml"]).await;
+    assert_eq!(ran.code, 1);
+    assert_snapshot!(stdout(&ran));
+}
+
+#[tokio::test]
 async fn what_is_no_document_is_refused_in_the_same_words() {
     let ran = policies(&["check", "at/cut.toml", "at/cut.yaml", "at/cut.json"]).await;
     assert_eq!(ran.code, 2, "three services of one name: {ran:?}");

@@ -92,12 +92,21 @@ fn refused(view: &View, error: &InvalidSetting, part: &str) -> Box<Problem> {
         true => view.origin(path),
         false => view.origin.clone(),
     };
+    let message = match view.table.at(path) {
+        Some(node) => format!("{} {}", node.value, error.reason()),
+        None => error.to_string(),
+    };
+    let remedy = match super::schema::find(path) {
+        Some(field) => format!("{} The default is {}.", field.says, field.default),
+        None => "mend it, or leave it out".to_owned(),
+    };
+    let path = view.path(path);
     Box::new(Problem::error(
         "refused-value",
         &origin,
-        view.path(path),
-        error.to_string(),
-        "write a value that is allowed, or leave the setting out: its default fits",
+        path,
+        message,
+        remedy,
     ))
 }
 

@@ -150,11 +150,12 @@ impl Loader {
         problems.sort_by_cached_key(|problem| problem.place(&order));
         let is_error = |problem: &Problem| problem.severity == Severity::Error;
         let mut dependencies = BTreeMap::new();
+        // What was refused by name is not refused again by a builder.
+        let views = match problems.iter().any(is_error) {
+            true => Vec::new(),
+            false => views,
+        };
         for view in views {
-            // What was refused by name is not refused again by a builder.
-            if problems.iter().any(is_error) {
-                break;
-            }
             match build(&view) {
                 Ok(built) => {
                     let made = Arc::new(Made { view, built });

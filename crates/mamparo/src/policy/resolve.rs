@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::schema::{DEPENDENCY, checked};
+use super::schema::{DEPENDENCY, checked, nearest};
 use super::source::overlay;
 use super::tree::{Node, Origin, Table, Value};
 use super::view::View;
@@ -14,6 +14,8 @@ pub(super) const MAX_DEPENDENCIES: usize = 100_000;
 
 /// What a file says beside its dependencies; an editor's schema says nothing to us.
 const OF_THE_SERVICE: &[&str] = &["service", "external_retrier", "$schema"];
+
+const TABLES: &[&str] = &["profile", "dependency", "service", "external_retrier"];
 
 /// What all files say together, by kind and name.
 #[derive(Default)]
@@ -83,13 +85,7 @@ impl Documents {
                         self.add_named(key, name, node, problems);
                     }
                 }
-                _ => problems.push(Problem::error(
-                    "unknown-key",
-                    &node.origin,
-                    key,
-                    "there is no such table",
-                    "a file has the tables [profile.NAME], [dependency.NAME], [service] and [[external_retrier]]",
-                )),
+                _ => problems.push(unknown_table(key, node)),
             }
         }
     }
@@ -196,6 +192,16 @@ impl Documents {
             remedy,
         )
     }
+}
+
+#[cold]
+fn unknown_table(key: &str, node: &Node) -> Problem {
+    let remedy = match nearest(key, TABLES.iter().copied()) {
+        Some(name) => format!("did you mean {name:?}?"),
+        None => "a file has the tables [profile.NAME], [dependency.NAME], [service] and [[external_retrier]]".to_owned(),
+    };
+    let message = "there is no such table";
+    Problem::error("unknown-key", &node.origin, key, message, remedy)
 }
 
 #[cold]

@@ -11,6 +11,7 @@ use crate::policy::view::View;
 type Rule = fn(&View) -> Option<Problem>;
 
 const ALL: &[Rule] = &[
+    limits_are_longer_than_zero,
     attempts_fit_the_deadline,
     an_attempt_is_shorter_than_the_deadline,
     a_wait_is_shorter_than_the_deadline,
@@ -26,6 +27,27 @@ const ALL: &[Rule] = &[
 /// Adds what contradicts itself, and what is legal but unwise.
 pub(in crate::policy) fn check(view: &View, problems: &mut Vec<Problem>) {
     problems.extend(ALL.iter().filter_map(|rule| rule(view)));
+}
+
+/// What may not be zero, because nothing would ever be sent.
+const LIMITS: &[&str] = &[
+    "deadline",
+    "retry.attempt_timeout",
+    "hedge.attempt_timeout",
+    "connect_timeout",
+    "body_idle",
+];
+
+fn limits_are_longer_than_zero(view: &View) -> Option<Problem> {
+    let is_zero = |path: &&&str| view.duration(path) == Some(Duration::ZERO);
+    let path = LIMITS.iter().find(is_zero)?;
+    Some(Problem::error(
+        "bad-value",
+        &view.origin(path),
+        view.path(path),
+        "what may take no time at all never succeeds",
+        r#"write how long it may take, or "none" for no limit"#,
+    ))
 }
 
 /// What comes from defaults is trimmed when a call is made, and never refused: both numbers must have been written.
@@ -72,7 +94,8 @@ fn an_attempt_is_shorter_than_the_deadline(view: &View) -> Option<Problem> {
     let path = attempt_timeout_path(view);
     let timeout = view.duration(path)?;
     let deadline = Plan::of(view).deadline()?;
-    if timeout < deadline || max_attempts(view) == 1 && timeout == deadline {
+    // A deadline of zero has its own rule.
+    if deadline.is_zero() || timeout < deadline || max_attempts(view) == 1 && timeout == deadline {
         return None;
     }
     let message = format!(
@@ -208,7 +231,7 @@ fn shedding_has_a_rule(view: &View) -> Option<Problem> {
         &view.origin("load_shed"),
         view.path("load_shed"),
         message,
-        "write max_in_flight",
+        "write max_in_flight: how many operations may be under way before the next is refused",
     ))
 }
 

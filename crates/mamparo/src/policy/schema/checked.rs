@@ -5,7 +5,7 @@ use crate::policy::Problem;
 use crate::policy::tree::{Node, Table, Value};
 
 /// As near to a key must a known one be to be suggested, from 0 to 1.
-const SUGGESTED: f64 = 0.7;
+const SUGGESTED: f64 = 0.8;
 
 /// Adds what is wrong with a table; `path` is where it stands.
 pub(in crate::policy) fn checked(
@@ -116,7 +116,10 @@ fn with_units(number: &dyn std::fmt::Display) -> String {
 }
 
 /// The known word that one resembles most, if any does.
-fn nearest(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(in crate::policy) fn nearest(
+    word: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
     let alike = known.map(|name| (strsim::jaro_winkler(name, word), name));
     let likely = alike.filter(|(likeness, _)| *likeness >= SUGGESTED);
     likely

@@ -106,6 +106,21 @@ pub(in crate::policy) const DEPENDENCY: &[Field] = &[
     ),
 ];
 
+/// Looks a setting up by its path.
+pub(in crate::policy) fn find(path: &str) -> Option<&'static Field> {
+    let mut fields = DEPENDENCY;
+    let mut found = None;
+    for key in path.split('.') {
+        let field = fields.iter().find(|field| field.name == key)?;
+        fields = match &field.kind {
+            Table(inside) | Switch(_, inside) => inside,
+            _ => &[],
+        };
+        found = Some(field);
+    }
+    found
+}
+
 const LOAD_SHED: &[Field] = &[
     field(
         "max_in_flight",
