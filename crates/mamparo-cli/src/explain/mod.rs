@@ -3,5 +3,6 @@
 mod markdown;
 mod record;
 mod run;
+mod words;
 
 pub(crate) use run::explain;

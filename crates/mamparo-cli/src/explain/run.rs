@@ -4,6 +4,7 @@ use mamparo::policy::{Policies, Policy};
 
 use super::markdown::markdown;
 use super::record::record;
+use super::words::words;
 use crate::args::{ExplainArgs, Rate};
 use crate::exit::Exit;
 use crate::output;
@@ -54,7 +55,7 @@ fn said(args: &ExplainArgs, policies: &[Policy]) -> String {
     let traffic = args.traffic;
     let texts = policies.iter().map(|policy| {
         let paid = traffic.map_or_else(String::new, |rate| paid(policy, rate));
-        format!("{}{paid}", policy.describe())
+        format!("{}\n\n{}{paid}", words(policy), policy.describe())
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -15,8 +15,21 @@ async fn a_policy_is_said_layer_by_layer_each_value_with_its_origin() {
 async fn a_hedge_is_said_in_the_place_of_the_retry() {
     let ran = policies(&["explain", "search", "--policy", "at/defensible.toml"]).await;
     let text = stdout(&ran);
+    assert!(
+        text.contains("sent again beside the first, up to 2 attempts in all"),
+        "{text}"
+    );
     assert!(text.contains("retry = off  (default)"), "{text}");
     assert!(text.contains("hedge.delay = \"80ms\""), "{text}");
+}
+
+#[tokio::test]
+async fn a_dependency_without_resends_or_limit_is_said_to_be_so() {
+    let ran = policies(&["explain", "db", "--policy", "at/owned_orders.toml"]).await;
+    assert!(
+        stdout(&ran).contains("A request is sent once, for 2s at most, and never again."),
+        "{ran:?}"
+    );
 }
 
 /// 8 % of 10 000 a minute is 800 retries.
