@@ -53,7 +53,6 @@ impl Budget {
                     .per_tenant
                     .as_ref()
                     .map(|_| Tally::new(TENANT_SLOTS)),
-                since: now,
                 resends: Resends {
                     ledger: Mutex::new(Ledger::new(&settings, now)),
                     consumed: AtomicU64::new(0),
@@ -127,12 +126,32 @@ impl Budget {
     /// ```
     #[must_use]
     pub fn allowed(&self, now: Instant) -> u64 {
-        let shared = &self.shared;
-        let elapsed = now.saturating_duration_since(shared.since);
-        let rates = shared.settings.traffic.as_ref();
-        rates.map_or(u64::MAX, |rates| {
-            rates.allowed(shared.tally.sum(OPERATIONS), elapsed)
-        })
+        let ledger = self.shared.ledger();
+        let allowed = ledger.allowed(self.shared.tally.sum(OPERATIONS), now);
+        allowed.unwrap_or(u64::MAX)
+    }
+
+    /// Goes on with the share of operations, the reserve and the burst of another budget; its own tokens stay, and so do
+    /// resends in flight. Caps on concurrency, operations and tenants stay too.
+    ///
+    /// ```
+    /// use mamparo_core::{Budget, clock};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let budget = Budget::builder().ratio(0.0).min_per_second(2).build()?;
+    /// drop(budget.withdraw(clock::now(), None, 0)?.spend());
+    /// budget.retune(&Budget::builder().ratio(0.5).min_per_second(2).build()?);
+    /// assert!(budget.withdraw(clock::now(), None, 0).is_ok()); // the other of its two tokens
+    /// assert_eq!(budget.consumed(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn retune(&self, like: &Self) {
+        let Some(rates) = like.shared.ledger().rates().cloned() else {
+            return;
+        };
+        let operations = self.shared.tally.sum(OPERATIONS);
+        let mut ledger = self.shared.ledger();
+        ledger.retune(rates, operations, clock::now());
     }
 
     /// Returns the tokens consumed so far: the number of resends that were sent and have their answer.
@@ -167,7 +186,6 @@ pub(super) struct Shared {
     settings: Settings,
     tally: Tally,
     tenants: Option<Tally>,
-    since: Instant,
     resends: Resends,
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) const TOKEN: u64 = 1_000_000_000;
 
 /// What pays into an account, in parts of a token.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rates {
     /// Per operation.
     pub(super) ratio: u64,
@@ -35,13 +35,12 @@ impl Rates {
         self.min_per_second * TOKEN
     }
 
-    /// All the tokens ever paid in, spent or not, by that many operations in that time.
-    pub(super) fn allowed(&self, operations: u64, elapsed: Duration) -> u64 {
-        let by_operations = u128::from(operations) * u128::from(self.ratio);
-        let by_time = elapsed.as_nanos() * u128::from(self.min_per_second);
-        let token = u128::from(TOKEN);
-        let tokens = by_operations / token + (by_time + u128::from(self.reserve())) / token;
-        u64::try_from(tokens).unwrap_or(u64::MAX)
+    /// What that many operations pay in, and that time.
+    fn income(&self, operations: u64, elapsed: Duration) -> Income {
+        Income {
+            by_operations: u128::from(operations) * u128::from(self.ratio),
+            by_time: elapsed.as_nanos() * u128::from(self.min_per_second),
+        }
     }
 }
 
@@ -124,10 +123,50 @@ pub(super) struct Receipt {
     tenant: Option<(usize, Source)>,
 }
 
+/// What was paid in, spent or not, in parts of a token.
+#[derive(Clone, Copy, Debug)]
+struct Income {
+    by_operations: u128,
+    by_time: u128,
+}
+
+/// All that was ever paid into the account of the traffic.
+#[derive(Debug)]
+struct Books {
+    /// What the rates before these paid in, and what it began with.
+    before: Income,
+    /// How many operations there had been when these rates began, and when that was.
+    operations: u64,
+    since: Instant,
+}
+
+impl Books {
+    fn new(rates: &Rates, now: Instant) -> Self {
+        let before = Income {
+            by_operations: 0,
+            by_time: rates.reserve().into(),
+        };
+        Self {
+            before,
+            operations: 0,
+            since: now,
+        }
+    }
+
+    fn income(&self, rates: &Rates, operations: u64, now: Instant) -> Income {
+        let elapsed = now.saturating_duration_since(self.since);
+        let fresh = rates.income(operations.saturating_sub(self.operations), elapsed);
+        Income {
+            by_operations: self.before.by_operations + fresh.by_operations,
+            by_time: self.before.by_time + fresh.by_time,
+        }
+    }
+}
+
 /// All accounts of one budget, and the resends that are in flight.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    traffic: Option<Account>,
+    traffic: Option<(Account, Rates, Books)>,
     tenants: Box<[Account]>,
     in_flight: u64,
 }
@@ -137,10 +176,42 @@ impl Ledger {
         let account = |rates: &Rates| Account::new(rates, now);
         let tenants = settings.per_tenant.as_ref().map(account);
         Self {
-            traffic: settings.traffic.as_ref().map(account),
+            traffic: (settings.traffic.as_ref())
+                .map(|rates| (account(rates), rates.clone(), Books::new(rates, now))),
             tenants: tenants.map_or_else(Box::default, |fresh| vec![fresh; TENANT_SLOTS].into()),
             in_flight: 0,
         }
+    }
+
+    /// All the tokens ever paid in by the traffic; none where nothing bounds that.
+    pub(super) fn allowed(&self, operations: u64, now: Instant) -> Option<u64> {
+        let (_, rates, books) = self.traffic.as_ref()?;
+        let (income, token) = (books.income(rates, operations, now), u128::from(TOKEN));
+        let tokens = income.by_operations / token + income.by_time / token;
+        Some(u64::try_from(tokens).unwrap_or(u64::MAX))
+    }
+
+    /// What the traffic pays in.
+    pub(super) fn rates(&self) -> Option<&Rates> {
+        self.traffic.as_ref().map(|(_, rates, _)| rates)
+    }
+
+    /// Lets the traffic pay by other rates from now on: what is there stays, as far as there is room for it.
+    pub(super) fn retune(&mut self, fresh: Rates, operations: u64, now: Instant) {
+        let Some((account, rates, books)) = &mut self.traffic else {
+            return;
+        };
+        if *rates == fresh {
+            return;
+        }
+        account.pay_in(rates, operations, now);
+        *books = Books {
+            before: books.income(rates, operations, now),
+            operations,
+            since: now,
+        };
+        *rates = fresh;
+        account.pay_in(rates, operations, now);
     }
 
     /// Takes a token of every account that the resend needs, and a place in flight; or takes nothing.
@@ -161,8 +232,8 @@ impl Ledger {
             traffic: None,
             tenant,
         };
-        let traffic = match (&mut self.traffic, &settings.traffic) {
-            (Some(account), Some(rates)) => {
+        let traffic = match &mut self.traffic {
+            Some((account, rates, _)) => {
                 let taken = account.take(rates, inquiry.operations, inquiry.now);
                 if taken.is_none() {
                     self.give_back_tokens(settings, receipt);
@@ -170,7 +241,7 @@ impl Ledger {
                 }
                 taken
             }
-            _ => None,
+            None => None,
         };
         self.in_flight += 1;
         Ok(Receipt { traffic, tenant })
@@ -200,9 +271,7 @@ impl Ledger {
     }
 
     fn give_back_tokens(&mut self, settings: &Settings, receipt: Receipt) {
-        if let (Some(account), Some(rates), Some(source)) =
-            (&mut self.traffic, &settings.traffic, receipt.traffic)
-        {
+        if let (Some((account, rates, _)), Some(source)) = (&mut self.traffic, receipt.traffic) {
             account.give_back(rates, source);
         }
         if let (Some(rates), Some((slot, source))) = (&settings.per_tenant, receipt.tenant) {

@@ -6,17 +6,18 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mamparo_core::breaker::{BreakerCause, BreakerState, Rates, Transition};
+use arc_swap::{ArcSwap, Guard};
+use mamparo_core::breaker::{BreakerCause, BreakerState, Transition};
 use mamparo_core::clock::{self, Instant};
 
 use super::Ramp;
 use super::config::BreakerPolicy;
 use super::journal::Journal;
 use super::phase::Phase;
-use super::state::{self, Change, Control, NEVER, Nanos, Probing};
+use super::state::{self, Change, Control, NEVER, Nanos, Probing, Readings};
 use super::streak::Streak;
 use super::ticket::{Refusal, Ticket};
-use super::window::{Bad, Kept};
+use super::window::{Bad, Recent};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// When to come back if all probes are out: nobody knows how long one takes, and this is the shortest that HTTP can say.
@@ -48,8 +49,9 @@ struct Hot {
     ramp_since: AtomicU64,
     ramp_saved: AtomicU64,
     base: Instant,
-    policy: Arc<BreakerPolicy>,
-    kept: Kept,
+    /// No closed breaker's good call reads it.
+    policy: ArcSwap<BreakerPolicy>,
+    kept: Recent,
 }
 
 impl Circuit {
@@ -69,8 +71,8 @@ impl Circuit {
                 ramp_since: AtomicU64::new(0),
                 ramp_saved: AtomicU64::new(0),
                 base: clock::now(),
-                kept: Kept::new(policy.window, spread),
-                policy,
+                kept: Recent::new(policy.window, spread),
+                policy: ArcSwap::new(policy),
             },
             control: Mutex::new(control),
             late: AtomicU64::new(0),
@@ -83,9 +85,19 @@ impl Circuit {
         circuit
     }
 
-    #[inline]
-    pub(super) fn policy(&self) -> &BreakerPolicy {
-        &self.hot.policy
+    fn policy(&self) -> Guard<Arc<BreakerPolicy>> {
+        self.hot.policy.load()
+    }
+
+    /// Goes on by other settings: its state stays, and so does its window unless it has another shape.
+    pub(super) fn renew(&self, policy: Arc<BreakerPolicy>) {
+        let control = self.control();
+        let window = policy.window;
+        let old = self.hot.policy.swap(policy);
+        if old.window != window {
+            self.hot.kept.renew(window, control.epoch());
+        }
+        self.publish_places(&control);
     }
 
     pub(super) fn key(&self) -> Option<&Arc<str>> {
@@ -105,7 +117,7 @@ impl Circuit {
     /// Tells whether a call would most likely be refused now, so that nothing needs to be ready for it.
     #[inline]
     pub(super) fn refuses(&self) -> bool {
-        self.hot.phase.refuses() && !self.hot.policy.shadow
+        self.hot.phase.refuses()
     }
 
     /// Tells whether it is closed, and for good.
@@ -137,8 +149,9 @@ impl Circuit {
         if self.hot.phase.is_disabled() {
             return Ok(Ticket::unseen());
         }
+        let policy = self.policy();
         let mut control = self.control();
-        if let Some(change) = control.elapse(&self.hot.policy.recovery, now) {
+        if let Some(change) = control.elapse(&policy.recovery, now) {
             self.publish(&control, change, now);
             drop(control);
             // Before this call has a place: whoever hears of it may panic.
@@ -149,15 +162,13 @@ impl Circuit {
             BreakerState::Disabled => Ok(Ticket::unseen()),
             BreakerState::Closed => Ok(Ticket::counted(control.epoch())),
             BreakerState::ForcedOpen => Err(self.refusal(now, NEVER)),
-            BreakerState::Open => {
-                Err(self.refusal(now, control.refuses_until(&self.hot.policy.recovery)))
-            }
+            BreakerState::Open => Err(self.refusal(now, control.refuses_until(&policy.recovery))),
             BreakerState::HalfOpen => self.probe(&mut control, now),
         }
     }
 
     fn probe(&self, control: &mut Control, now: Nanos) -> Result<Ticket, Refusal> {
-        let probing = control.probe(&self.hot.policy.recovery, now);
+        let probing = control.probe(&self.policy().recovery, now);
         self.publish_places(control);
         match probing {
             Probing::Probe(lease) => Ok(Ticket::probe(control.epoch(), lease)),
@@ -182,12 +193,13 @@ impl Circuit {
 
     /// Lets through what the ramp allows.
     fn admit_on_ramp(&self, epoch: u64, now: Nanos) -> Result<Ticket, Refusal> {
-        let ramp = self.ramp();
+        let policy = self.policy();
+        let ramp = &policy.recovery.ramp;
         let since = self.hot.ramp_since.load(Ordering::Acquire);
         let since = Duration::from_nanos(now.saturating_sub(since));
         if since >= ramp.duration() {
             let mut control = self.control();
-            control.end_ramp(&self.hot.policy.recovery, now);
+            control.end_ramp(&policy.recovery, now);
             self.hot.phase.set(&control);
             return Ok(Ticket::counted(epoch));
         }
@@ -205,10 +217,6 @@ impl Circuit {
                 Err(changed) => seen = changed,
             }
         }
-    }
-
-    fn ramp(&self) -> &Ramp {
-        &self.hot.policy.recovery.ramp
     }
 
     /// A call went well and quickly.
@@ -234,7 +242,7 @@ impl Circuit {
         if !self.has_place(&mut control, ticket) {
             return;
         }
-        let change = control.succeeded(&self.hot.policy.recovery, now, 1);
+        let change = control.succeeded(&self.policy().recovery, now, 1);
         self.after_probe(control, change, now);
     }
 
@@ -252,7 +260,8 @@ impl Circuit {
     #[cold]
     pub(super) fn bad(&self, ticket: Ticket, bad: Bad, hint: Option<Duration>, now: Instant) {
         let now = self.nanos(now);
-        let wait = |opening| state::wait(&self.hot.policy.recovery, opening, hint, fastrand::f64());
+        let policy = self.policy();
+        let wait = |opening| state::wait(&policy.recovery, opening, hint, fastrand::f64());
         if ticket.is_probe() {
             let mut control = self.control();
             if self.has_place(&mut control, ticket) {
@@ -273,7 +282,7 @@ impl Circuit {
             0
         };
         self.hot.kept.bad(ticket.epoch(), now, bad);
-        let rules = &self.hot.policy.rules;
+        let rules = &policy.rules;
         let rates = self.hot.kept.rates(ticket.epoch(), now, rules.minimum);
         if let Some(cause) = state::trips(rules, consecutive, &rates) {
             let mut control = self.control();
@@ -281,7 +290,7 @@ impl Circuit {
             if control.epoch() != ticket.epoch() {
                 return;
             }
-            control.end_ramp(&self.hot.policy.recovery, now);
+            control.end_ramp(&policy.recovery, now);
             let change = control.open(now, cause, rates, wait);
             self.publish(&control, change, now);
             drop(control);
@@ -385,7 +394,7 @@ impl Circuit {
 
     /// Lets all threads see until when nobody passes; the lock is held.
     fn publish_places(&self, control: &Control) {
-        let until = control.refuses_until(&self.hot.policy.recovery);
+        let until = control.refuses_until(&self.policy().recovery);
         self.hot.refuses_until.store(until, Ordering::Release);
     }
 
@@ -407,8 +416,9 @@ impl Circuit {
             consecutive: self.hot.streak.length(epoch),
             openings: control.openings(),
             probes: control.probes(),
-            admitted: ramp_since
-                .map_or(1.0, |since| self.ramp().share(Duration::from_nanos(since))),
+            admitted: ramp_since.map_or(1.0, |since| {
+                policy.recovery.ramp.share(Duration::from_nanos(since))
+            }),
             retry_after: (state == BreakerState::Open)
                 .then(|| Duration::from_nanos(until.saturating_sub(now))),
             late: self.late.load(Ordering::Relaxed),
@@ -424,19 +434,4 @@ impl Circuit {
         let key = self.key.as_ref().map_or(0, |key| key.len() + 16);
         size_of::<Self>() + self.hot.kept.bytes() + leases + key
     }
-}
-
-/// What can be read of a breaker.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Readings {
-    pub(super) state: BreakerState,
-    pub(super) rates: Rates,
-    pub(super) consecutive: u32,
-    pub(super) openings: u32,
-    pub(super) probes: usize,
-    pub(super) admitted: f64,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) late: u64,
-    pub(super) ignored: u64,
-    pub(super) cancelled: u64,
 }

@@ -14,20 +14,17 @@ pub(super) struct Circuits {
     whole: Circuit,
     keys: Option<Keys>,
     journal: Arc<Journal>,
-    policy: Arc<BreakerPolicy>,
 }
 
 impl Circuits {
-    pub(super) fn new(policy: BreakerPolicy, keyed: bool) -> Arc<Self> {
-        let policy = Arc::new(policy);
+    pub(super) fn new(policy: &Arc<BreakerPolicy>, keyed: bool) -> Arc<Self> {
         let journal = Arc::new(Journal::new());
-        let keys = keyed.then(|| Keys::new(Arc::clone(&policy), Arc::clone(&journal)));
-        let whole = Circuit::new(Arc::clone(&policy), Arc::clone(&journal), None, true);
+        let keys = keyed.then(|| Keys::new(Arc::clone(policy), Arc::clone(&journal)));
+        let whole = Circuit::new(Arc::clone(policy), Arc::clone(&journal), None, true);
         Arc::new(Self {
             whole,
             keys,
             journal,
-            policy,
         })
     }
 
@@ -48,10 +45,5 @@ impl Circuits {
 
     pub(super) const fn journal(&self) -> &Arc<Journal> {
         &self.journal
-    }
-
-    #[inline]
-    pub(super) fn policy(&self) -> &BreakerPolicy {
-        &self.policy
     }
 }

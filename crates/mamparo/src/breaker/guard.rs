@@ -47,7 +47,7 @@ impl<P, K> Open<P, K> {
         keyed: Option<Arc<Circuit>>,
         ticket: Ticket,
     ) -> Self {
-        let times = shared.circuits.policy().rules.slow_threshold.is_some();
+        let times = shared.policy.rules.slow_threshold.is_some();
         Self {
             shared,
             keyed,
@@ -90,7 +90,7 @@ impl<P, K> Open<P, K> {
 
     fn pace_at(&self, began: Instant, now: Instant) -> Pace {
         let elapsed = now.saturating_duration_since(began);
-        match self.circuit().policy().rules.slow_threshold {
+        match self.shared.policy.rules.slow_threshold {
             Some(threshold) if elapsed >= threshold => Pace::Slow,
             _ => Pace::Fine,
         }
@@ -130,7 +130,7 @@ impl<P, K> Open<P, K> {
     #[cold]
     fn settle_otherwise(&self, ticket: Ticket, verdict: Verdict) {
         let circuit = self.circuit();
-        match circuit.policy().reading.read(verdict) {
+        match self.shared.policy.reading.read(verdict) {
             Read::Ignored => circuit.ignore(ticket),
             Read::Success if !self.is_slow() => circuit.good(ticket, clock::now),
             read @ (Read::Success | Read::Failure) => {

@@ -8,8 +8,9 @@ use mamparo_core::breaker::{BreakerState, Rates};
 use mamparo_core::clock;
 
 use super::Transitions;
-use super::circuit::{Circuit, Readings};
+use super::circuit::Circuit;
 use super::circuits::Circuits;
+use super::state::Readings;
 
 /// Reads a breaker, follows its changes, and forces it; clones are of the same breaker.
 ///

@@ -25,6 +25,7 @@ pub struct BreakerLayer<P, K = One> {
 pub(super) struct Shared<P, K> {
     pub(super) protocol: P,
     pub(super) keying: K,
+    pub(super) policy: Arc<BreakerPolicy>,
     pub(super) circuits: Arc<Circuits>,
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
@@ -44,7 +45,18 @@ impl<P: Clone> BreakerLayer<P> {
     /// Judges requests of a protocol, with one breaker for all of them.
     #[must_use]
     pub fn new(policy: BreakerPolicy, protocol: P) -> Self {
-        Self::with(Circuits::new(policy, false), protocol, One)
+        Self::with(policy, false, protocol, One)
+    }
+
+    /// The same breaker by other settings: its state stays, for all that share it.
+    pub(crate) fn with_policy(mut self, policy: &BreakerPolicy) -> Self {
+        let policy = Arc::new(policy.clone());
+        self.shared.circuits.whole().renew(Arc::clone(&policy));
+        self.shared.change(|shared| {
+            shared.off = policy.is_off();
+            shared.policy = policy;
+        });
+        self
     }
 }
 
@@ -70,7 +82,7 @@ impl<P: Clone, F: Clone> BreakerLayer<P, By<F>> {
         F: Fn(&Req) -> Option<Key>,
         Key: AsRef<str>,
     {
-        Self::with(Circuits::new(policy, true), protocol, By(key))
+        Self::with(policy, true, protocol, By(key))
     }
 }
 
@@ -80,18 +92,20 @@ impl BreakerLayer<Http, ByAuthority> {
     /// As requests spell them: a host with its scheme's own port and one without a port are two.
     #[must_use]
     pub fn by_authority(policy: BreakerPolicy) -> Self {
-        Self::with(Circuits::new(policy, true), Http::default(), ByAuthority)
+        Self::with(policy, true, Http::default(), ByAuthority)
     }
 }
 
 impl<P: Clone, K: Clone> BreakerLayer<P, K> {
-    fn with(circuits: Arc<Circuits>, protocol: P, keying: K) -> Self {
+    fn with(policy: BreakerPolicy, keyed: bool, protocol: P, keying: K) -> Self {
+        let policy = Arc::new(policy);
         Self {
             shared: Spread::new(Shared {
-                off: circuits.policy().is_off(),
+                off: policy.is_off(),
                 protocol,
                 keying,
-                circuits,
+                circuits: Circuits::new(&policy, keyed),
+                policy,
                 dependency: Dependency::UNNAMED,
                 observer: None,
             }),
@@ -114,16 +128,17 @@ impl<P: Clone, K: Clone> BreakerLayer<P, K> {
     }
 
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        self.shared
-            .circuits
-            .journal()
-            .set_observer(observer.clone());
+        // A clone that reports to nobody takes nobody away from those that do.
+        if observer.is_some() {
+            let journal = self.shared.circuits.journal();
+            journal.set_observer(observer.clone());
+        }
         self.shared.change(|shared| shared.observer = observer);
         self
     }
 
     pub(crate) fn policy(&self) -> &BreakerPolicy {
-        self.shared.circuits.policy()
+        &self.shared.policy
     }
 
     pub(crate) fn judged_by(mut self, protocol: P) -> Self {

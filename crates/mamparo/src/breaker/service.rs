@@ -90,7 +90,7 @@ impl<P, K> Shared<P, K> {
     /// Tells whether the inner service need not be ready: the call would be refused.
     #[inline]
     fn refuses(&self) -> bool {
-        self.circuits.keys().is_none() && self.circuits.whole().refuses()
+        self.circuits.whole().refuses() && !self.policy.shadow && self.circuits.keys().is_none()
     }
 
     #[inline]
@@ -108,7 +108,7 @@ impl<P, K> Shared<P, K> {
 
     #[cold]
     fn refuse(&self, refusal: Refusal) -> Result<Ticket, BoxError> {
-        let shadow = self.circuits.policy().shadow;
+        let shadow = self.policy.shadow;
         let decision = if shadow {
             BreakerDecision::Shadowed
         } else {

@@ -288,6 +288,21 @@ impl Control {
     }
 }
 
+/// What can be read of a breaker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Readings {
+    pub(super) state: BreakerState,
+    pub(super) rates: Rates,
+    pub(super) consecutive: u32,
+    pub(super) openings: u32,
+    pub(super) probes: usize,
+    pub(super) admitted: f64,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) late: u64,
+    pub(super) ignored: u64,
+    pub(super) cancelled: u64,
+}
+
 /// Returns how many bytes so many probes' places take.
 #[cfg(test)]
 pub(super) fn bytes_of_leases(probes: u32) -> usize {

@@ -74,6 +74,15 @@ impl BulkheadPolicy {
         }
     }
 
+    /// These settings with the shares of others, and with what those say of an adaptive limit.
+    pub(super) fn shared_as(mut self, other: &Self) -> Self {
+        self.settings
+            .partitions
+            .clone_from(&other.settings.partitions);
+        self.settings.adaptive.clone_from(&other.settings.adaptive);
+        self
+    }
+
     /// Tells whether the layer is off.
     #[must_use]
     pub const fn is_off(&self) -> bool {

@@ -153,6 +153,30 @@ impl<P: Clone, T> BulkheadLayer<P, T> {
         &self.shared.policy
     }
 
+    /// The same places by other settings: who holds one or waits for one stays, for all that share them.
+    ///
+    /// A limit that did not change stays as it is, which may be as an operator or its own adaption has set it; shares of
+    /// tenants and an adaptive limit are those that the layer was made with.
+    pub(crate) fn with_policy(mut self, policy: &BulkheadPolicy) -> Self {
+        let Shared {
+            policy: old,
+            places,
+            adaptive,
+            ..
+        } = &*self.shared;
+        if old.limit() != policy.limit() {
+            match adaptive {
+                Some(governor) => governor.restart(places, policy.limit()),
+                None => places.set_limit(policy.limit()),
+            }
+            places.serve();
+        }
+        places.set_max_waiting(policy.max_waiting());
+        let policy = policy.clone().shared_as(old);
+        self.shared.change(|shared| shared.policy = policy);
+        self
+    }
+
     pub(crate) fn judged_by(mut self, protocol: P) -> Self {
         self.shared.change(|shared| shared.protocol = protocol);
         self

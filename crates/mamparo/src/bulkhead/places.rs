@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use super::partition::{Ledger, Partitions, Seat};
 use super::state::{ONE_IN_FLIGHT, ONE_QUEUED, Occupancy};
-use crate::sync::Ordering::{AcqRel, Acquire};
+use crate::sync::Ordering::{AcqRel, Acquire, Release};
 use crate::sync::{AtomicU64, Mutex, MutexGuard};
 
 /// The places of one bulkhead.
@@ -17,7 +17,8 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard};
 #[derive(Debug)]
 pub(super) struct Places {
     word: Word,
-    max_waiting: usize,
+    /// How long the line may be; only who finds no place reads it.
+    max_waiting: AtomicU64,
     partitions: Option<Partitions>,
     line: Mutex<Line>,
 }
@@ -71,7 +72,7 @@ impl Places {
             word: Word(AtomicU64::new(
                 Occupancy::empty(limit, partitions.is_some()).0,
             )),
-            max_waiting,
+            max_waiting: AtomicU64::new(max_waiting as u64),
             partitions,
             line: Mutex::new(Line {
                 waiting: VecDeque::new(),
@@ -102,7 +103,8 @@ impl Places {
         if self.change(Occupancy::entered) {
             return Entry::Entered;
         }
-        self.enter_line(seat, self.max_waiting)
+        let most_waiting = self.max_waiting.load(Acquire) as usize;
+        self.enter_line(seat, most_waiting)
     }
 
     /// As [`enter`](Self::enter), for services that wait instead of calls: each brings its place in the queue along.
@@ -211,6 +213,11 @@ impl Places {
         // Under the lock, so that who lines up decides by one limit.
         let _line = self.line();
         self.change(|now| Some(now.with_limit(limit)));
+    }
+
+    /// Changes how long the line may be. Nobody is thrown out by a shorter one.
+    pub(super) fn set_max_waiting(&self, max_waiting: usize) {
+        self.max_waiting.store(max_waiting as u64, Release);
     }
 
     /// Hands free places to those who wait for them, in their order.

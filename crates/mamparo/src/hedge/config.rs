@@ -75,6 +75,22 @@ impl HedgePolicy {
         }
     }
 
+    /// These settings, paid for by that budget.
+    pub(crate) fn paid_by(mut self, budget: Budget) -> Self {
+        self.settings.budget = budget;
+        self
+    }
+
+    /// These settings, paid for by the budgets of others, which go on as these say.
+    pub(super) fn paid_as(mut self, other: &Self) -> Self {
+        if self.settings.max_extra_load.is_some() && other.settings.max_extra_load.is_some() {
+            other.extra.retune(&self.extra);
+            self.extra = other.extra.clone();
+        }
+        other.settings.budget.retune(&self.settings.budget);
+        self.paid_by(other.settings.budget.clone())
+    }
+
     /// Returns how many attempts an operation may make, the original included.
     #[must_use]
     pub const fn max_attempts(&self) -> u32 {
@@ -89,6 +105,12 @@ impl HedgePolicy {
 }
 
 impl HedgeBuilder {
+    /// Tells whether both look at the same latencies, and for the same.
+    pub(super) fn measures_as(&self, other: &Self) -> bool {
+        let shape = |of: &Self| (of.percentile, of.min_samples, of.window);
+        shape(self) == shape(other)
+    }
+
     /// Sets how many attempts an operation may make, side by side, 2 by default: the original counts.
     ///
     /// A second one cuts the tail; a third hardly does, and costs as much.

@@ -100,16 +100,13 @@ impl<P> HedgeLayer<P> {
     /// Hedges requests of a protocol.
     #[must_use]
     pub fn new(policy: HedgePolicy, protocol: P) -> Self {
-        let percentile = policy.settings.percentile;
-        let latency =
-            percentile.map(|share| Arc::new(Latency::new(&policy.settings, share, clock::now())));
         Self {
             shared: Spread::new(Shared {
+                latency: latency(&policy),
                 policy,
                 protocol: Arc::new(protocol),
                 dependency: Dependency::UNNAMED,
                 observer: None,
-                latency,
                 config: None,
             }),
         }
@@ -157,6 +154,22 @@ impl<P> HedgeLayer<P> {
         self
     }
 
+    /// The same hedge by other settings: its budgets keep their tokens, and its window what it holds unless it has another
+    /// shape.
+    pub(crate) fn with_policy(mut self, policy: &HedgePolicy) -> Self {
+        let old = &self.shared.policy;
+        let latency = match policy.settings.measures_as(&old.settings) {
+            true => self.shared.latency.clone(),
+            false => latency(policy),
+        };
+        let policy = policy.clone().paid_as(old);
+        self.shared.change(|shared| {
+            shared.policy = policy;
+            shared.latency = latency;
+        });
+        self
+    }
+
     pub(crate) fn policy(&self) -> &HedgePolicy {
         &self.shared.policy
     }
@@ -175,6 +188,12 @@ impl<S: Clone, P> Layer<S> for HedgeLayer<P> {
         let calls = self.around(&inner);
         Hedge::new(inner, calls)
     }
+}
+
+fn latency(policy: &HedgePolicy) -> Option<Arc<Latency>> {
+    let share = policy.settings.percentile?;
+    let latency = Latency::new(&policy.settings, share, clock::now());
+    Some(Arc::new(latency))
 }
 
 /// What the calls of a service need, and those of its clones.

@@ -11,6 +11,21 @@
 //! - a variable of the environment, `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS`, goes before all files
 //! - durations are texts such as `"250ms"`, and `"none"` spells out that there is no limit
 //!
+//! # Reload
+//!
+//! [`Policies::reload`] loads the same files and the same environment again. If anything is wrong, all of it is refused and nothing
+//! changes; a later reload may succeed. Otherwise what changed changes, and nothing else:
+//!
+//! - services, handles and listeners that are in use go on, and see new settings at the next call; calls in flight end under those
+//!   that they began with
+//! - a breaker stays open or closed with its failures so far, a bulkhead keeps who is in it or waits, a rate limit what was used,
+//!   a budget its tokens; only a window of another shape begins empty
+//! - what was set by hand on a stack stays, and so do its telemetry, observer and fallback
+//! - a dependency that is named no more serves on as it is; named again while somebody uses it, it has its state
+//! - the connect timeout of a client that was made already stays, and to change a protocol is refused: these need a restart
+//!
+//! # Example
+//!
 //! ```
 //! use mamparo::policy::{Format, Policies};
 //!
@@ -44,6 +59,7 @@ mod build;
 mod check;
 mod describe;
 mod format;
+mod live;
 mod policies;
 mod problem;
 mod resolve;
@@ -62,5 +78,7 @@ pub use service::{ExternalRetrier, Service};
 pub use tree::Origin;
 pub use view::Effective;
 
+#[cfg(test)]
+mod reload_tests;
 #[cfg(test)]
 mod tests;

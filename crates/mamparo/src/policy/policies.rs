@@ -1,15 +1,15 @@
 //! All policies of a program.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mamparo_core::grpc::Grpc;
 use tower_layer::Identity;
 
-use super::build::{Built, build};
+use super::build::Built;
+use super::live::{Dependencies, Live};
 use super::problem::MAX_PROBLEMS;
 use super::view::{Effective, View};
 use super::{
@@ -17,24 +17,44 @@ use super::{
 };
 use crate::stack::{Stack, WorstCase};
 
-/// The policies of all dependencies, checked; see the [module](super).
+/// The policies of all dependencies, checked, as they were loaded; see the [module](super).
+///
+/// Clones, and what [`reload`](Self::reload) returns, are of the same dependencies.
 #[derive(Clone, Debug)]
 pub struct Policies {
+    loaded: Arc<Loaded>,
+    shared: Arc<Shared>,
+}
+
+/// What was loaded, at once.
+#[derive(Debug)]
+struct Loaded {
     service: Service,
-    dependencies: BTreeMap<String, Policy>,
+    dependencies: Dependencies,
     warnings: Vec<Problem>,
 }
 
+#[derive(Debug)]
+struct Shared {
+    loader: Loader,
+    current: Mutex<Arc<Loaded>>,
+    /// One reload after the other.
+    reloading: Mutex<()>,
+}
+
 /// The policy of one dependency, and its state: whoever asks for it twice gets the same.
+///
+/// What it says is as it was when it was asked for; the services of its stack follow what is loaded later.
 #[derive(Clone, Debug)]
 pub struct Policy {
     made: Arc<Made>,
 }
 
 #[derive(Debug)]
-struct Made {
-    view: View,
-    built: Built,
+pub(super) struct Made {
+    pub(super) view: View,
+    pub(super) built: Built,
+    pub(super) live: Live,
 }
 
 /// Where policies are loaded from.
@@ -68,35 +88,73 @@ impl Policies {
         Loader::default()
     }
 
-    /// Returns the policy of a dependency.
+    /// Loads the same files and the same environment again, and changes what changed: all of it, or nothing.
+    ///
+    /// Services in use see it at their next call, and calls in flight end as they began; see the [module](super). What
+    /// is returned is as it was loaded now; these policies still say what they said before.
+    ///
+    /// # Errors
+    ///
+    /// Tells all that is wrong at once; then everything stays as it is, and a later reload may succeed. Besides what
+    /// [`load`](Self::load) refuses, a dependency can't change its protocol.
+    pub fn reload(&self) -> Result<Self, InvalidPolicies> {
+        let shared = &self.shared;
+        let reloading = shared.reloading.lock();
+        let _reloading = reloading.unwrap_or_else(PoisonError::into_inner);
+        let loaded = shared.loader.read(&shared.current().dependencies)?;
+        *shared.locked() = Arc::new(loaded);
+        Ok(self.current())
+    }
+
+    /// Returns the policies as they were loaded last, by whichever clone.
+    #[must_use]
+    pub fn current(&self) -> Self {
+        Self {
+            loaded: self.shared.current(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Returns the policy of a dependency, as it was loaded last.
     ///
     /// # Errors
     ///
     /// There is none of that name: the error names those that there are.
     pub fn dependency(&self, name: &str) -> Result<Policy, UnknownDependency> {
-        let policy = self.dependencies.get(name).cloned();
-        policy.ok_or_else(|| UnknownDependency {
+        let current = self.shared.current();
+        let named = &current.dependencies.named;
+        named.get(name).cloned().ok_or_else(|| UnknownDependency {
             name: name.to_owned(),
-            known: self.dependencies.keys().cloned().collect(),
+            known: named.keys().cloned().collect(),
         })
     }
 
     /// Returns all policies, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Policy)> {
-        let all = self.dependencies.iter();
+        let all = self.loaded.dependencies.named.iter();
         all.map(|(name, policy)| (name.as_str(), policy))
     }
 
     /// Returns the service that they belong to.
     #[must_use]
-    pub const fn service(&self) -> &Service {
-        &self.service
+    pub fn service(&self) -> &Service {
+        &self.loaded.service
     }
 
     /// Returns what is legal but unwise.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
-        &self.warnings
+        &self.loaded.warnings
+    }
+}
+
+impl Shared {
+    fn current(&self) -> Arc<Loaded> {
+        Arc::clone(&self.locked())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Arc<Loaded>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,7 +176,8 @@ impl Loader {
     /// Lays variables such as `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS` over the files; others are not looked at.
     #[must_use]
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        self.environment.extend(variables);
+        let ours = |(name, _): &(String, String)| source::is_ours(name);
+        self.environment.extend(variables.into_iter().filter(ours));
         self
     }
 
@@ -128,6 +187,20 @@ impl Loader {
     ///
     /// Tells all that is wrong at once, see [`InvalidPolicies`].
     pub fn load(self) -> Result<Policies, InvalidPolicies> {
+        let loaded = Arc::new(self.read(&Dependencies::default())?);
+        let shared = Shared {
+            loader: self,
+            current: Mutex::new(Arc::clone(&loaded)),
+            reloading: Mutex::default(),
+        };
+        Ok(Policies {
+            loaded,
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Reads and checks everything, and only then changes the dependencies that are there.
+    fn read(&self, there: &Dependencies) -> Result<Loaded, InvalidPolicies> {
         let mut problems = Vec::new();
         let files = self.files.iter().map(|path| source::read(path));
         let texts = self.texts.iter();
@@ -139,44 +212,45 @@ impl Loader {
                 Err(problem) => problems.push(*problem),
             }
         }
-        let views = resolve::resolve(&documents, self.environment, &mut problems);
+        let environment = self.environment.iter().cloned();
+        let mut views = resolve::resolve(&documents, environment, &mut problems);
         let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
         let service = Service::of(&documents, &names, &mut problems);
-        let order: Vec<_> = self
-            .files
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+        let files = self.files.iter();
+        let order: Vec<_> = files.map(|path| path.display().to_string()).collect();
         problems.sort_by_cached_key(|problem| problem.place(&order));
-        let is_error = |problem: &Problem| problem.severity == Severity::Error;
-        let mut dependencies = BTreeMap::new();
         // What was refused by name is not refused again by a builder.
-        let views = match problems.iter().any(is_error) {
-            true => Vec::new(),
-            false => views,
-        };
-        for view in views {
-            match build(&view) {
-                Ok(built) => {
-                    let made = Arc::new(Made { view, built });
-                    dependencies.insert(made.view.name.clone(), Policy { made });
-                }
-                Err(problem) => problems.push(*problem),
-            }
+        if problems.iter().any(is_error) {
+            views.clear();
         }
+        let changes = there.changes(views, &mut problems);
         if problems.iter().any(is_error) {
             problems.truncate(MAX_PROBLEMS);
             return Err(InvalidPolicies::new(problems));
         }
-        Ok(Policies {
+        Ok(Loaded {
             service,
-            dependencies,
+            dependencies: changes.apply(),
             warnings: problems,
         })
     }
 }
 
+fn is_error(problem: &Problem) -> bool {
+    problem.severity == Severity::Error
+}
+
 impl Policy {
+    pub(super) fn new(made: Made) -> Self {
+        Self {
+            made: Arc::new(made),
+        }
+    }
+
+    pub(super) fn made(&self) -> &Made {
+        &self.made
+    }
+
     /// Returns the dependency's name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -68,6 +68,23 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// Tells whether both say the same, wherever it was written.
+    fn says_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one == other,
+            (Self::Integer(one), Self::Integer(other)) => one == other,
+            (Self::Float(one), Self::Float(other)) => one == other,
+            (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::List(one), Self::List(other)) => {
+                let mut pairs = one.iter().zip(other);
+                one.len() == other.len()
+                    && pairs.all(|(one, other)| one.value.says_same(&other.value))
+            }
+            (Self::Table(one), Self::Table(other)) => one.says_same(other),
+            _ => false,
+        }
+    }
+
     /// What it is, as a message names it.
     pub(super) const fn what(&self) -> &'static str {
         match self {
@@ -86,6 +103,15 @@ impl Value {
 pub(super) struct Table(Vec<(String, Node)>);
 
 impl Table {
+    /// Tells whether both say the same, wherever and in whatever order it was written.
+    pub(super) fn says_same(&self, other: &Self) -> bool {
+        let is_there = |(key, node): (&str, &Node)| {
+            let there = other.get(key);
+            there.is_some_and(|there| node.value.says_same(&there.value))
+        };
+        self.0.len() == other.0.len() && self.iter().all(is_there)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.0.iter().map(|(key, node)| (key.as_str(), node))
     }

@@ -207,6 +207,17 @@ impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
         self
     }
 
+    /// The same limits by other settings: what was used of them stays used, for all that share them.
+    pub(crate) fn with_policy(mut self, policy: RateLimitPolicy) -> Self {
+        let (old, since) = (self.shared.policy, self.shared.since);
+        if !old.is_off() && !policy.is_off() {
+            let now = since.nanos(clock::now());
+            self.shared.one.meter.convert(old.gcra, policy.gcra, now);
+        }
+        self.shared.change(|shared| shared.policy = policy);
+        self
+    }
+
     pub(crate) fn policy(&self) -> &RateLimitPolicy {
         &self.shared.policy
     }

@@ -96,6 +96,22 @@ impl Meter {
         self.full_at.fetch_max(closed, Relaxed);
     }
 
+    /// Goes on at another rate: as many tokens are owed as before, unless the limit was closed until then.
+    pub(super) fn convert(&self, from: Gcra, to: Gcra, now: u64) {
+        let mut before = self.full_at();
+        loop {
+            let owed = to.converted(from, before.saturating_sub(now));
+            let after = now.saturating_add(owed).max(self.closed.load(Relaxed));
+            if before <= now || after == before {
+                return;
+            }
+            match self.replace(before, after) {
+                Ok(_) => return,
+                Err(other) => before = other,
+            }
+        }
+    }
+
     #[inline]
     fn replace(&self, old: u64, new: u64) -> Result<u64, u64> {
         self.full_at

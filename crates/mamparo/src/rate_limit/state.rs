@@ -68,6 +68,12 @@ impl Gcra {
         self.interval.saturating_mul(cost as u64)
     }
 
+    /// Returns what the tokens take here that take so long at another rate.
+    pub(super) fn converted(self, from: Self, nanos: u64) -> u64 {
+        let here = u128::from(nanos) * u128::from(self.interval) / u128::from(from.interval);
+        u64::try_from(here).unwrap_or(u64::MAX / 2)
+    }
+
     /// Returns how long it takes until so much more has passed, of which no part is more than a burst.
     pub(super) fn wait(self, full_at: u64, now: u64, cost: u64) -> u64 {
         self.after(full_at, now, cost).1.saturating_sub(now)

@@ -50,6 +50,12 @@ impl RetryPolicy {
         }
     }
 
+    /// These settings, paid for by that budget.
+    pub(crate) fn paid_by(mut self, budget: Budget) -> Self {
+        self.settings.budget = budget;
+        self
+    }
+
     /// Returns how many attempts an operation may make, the original included.
     #[must_use]
     pub const fn max_attempts(&self) -> u32 {

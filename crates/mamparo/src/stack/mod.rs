@@ -46,6 +46,7 @@
 //! # }
 //! ```
 
+mod current;
 mod describe;
 mod handles;
 mod order;
@@ -53,13 +54,16 @@ mod protocol;
 mod resends;
 mod settings;
 mod slot;
+mod updates;
 
+pub use current::{Current, Recipe};
 pub use describe::WorstCase;
-pub use order::{Attempt, Operation, Ordered};
+pub use order::{Attempt, Operation, Order, Ordered};
 pub use protocol::Protocol;
 pub use resends::{Resends, ResendsFuture};
 pub use settings::Stack;
 pub use slot::FallbackSlot;
+pub use updates::Updates;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,14 @@
 //! The order, spelled once.
 
+use std::fmt;
+use std::sync::Arc;
+
 use mamparo_core::http::Http;
 use tower_layer::{Identity, Layer};
 
+use super::current::{Current, Recipe};
 use super::resends::Resends;
+use super::updates::Source;
 use super::{FallbackSlot, Protocol, Stack};
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 use crate::breaker::{Breaker, One};
@@ -33,17 +38,63 @@ type Broken<S, P> = Breaker<S, P, One>;
 impl<S, O, A, F, P> Layer<S> for Stack<O, A, F, P>
 where
     P: Protocol,
-    A: Layer<S>,
+    A: Layer<S> + Clone,
     A::Service: Clone,
     F: FallbackSlot<P> + Layer<Operation<A::Service, P>>,
-    O: Layer<Ordered<A::Service, F, P>>,
+    O: Layer<Ordered<A::Service, F, P>> + Clone,
 {
-    type Service = O::Service;
+    type Service = Current<O::Service, Order<A::Service, O, F, P>>;
 
+    fn layer(&self, transport: S) -> Self::Service {
+        // Innermost: one span and one traceparent per physical send.
+        let attempt = self.attempt_telemetry.layer(transport);
+        match &self.source {
+            None => Current::fixed(self.ordered(attempt)),
+            Some(source) => Current::following(Order {
+                source: Arc::clone(source),
+                stack: self
+                    .clone()
+                    .with(|operation, _, fallback| (operation, Identity::new(), fallback)),
+                attempt,
+            }),
+        }
+    }
+}
+
+/// How a stack whose settings change is put around a transport.
+pub struct Order<S, O, F, P: Protocol> {
+    source: Arc<Source<P>>,
+    stack: Stack<O, Identity, F, P>,
+    attempt: S,
+}
+
+impl<S, O, F, P> Recipe<O::Service> for Order<S, O, F, P>
+where
+    P: Protocol,
+    S: Clone,
+    F: FallbackSlot<P> + Layer<Operation<S, P>>,
+    O: Layer<Ordered<S, F, P>> + Clone,
+{
+    #[inline]
+    fn version(&self) -> u64 {
+        self.source.version()
+    }
+
+    fn make(&self) -> (u64, O::Service) {
+        let (version, newest) = self.source.newest();
+        let stack = self.stack.renewed(&newest);
+        (version, stack.ordered(self.attempt.clone()))
+    }
+}
+
+impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     // Innermost first, as each one is put around what stands so far.
-    fn layer(&self, transport: S) -> O::Service {
-        // One span and one traceparent per physical send.
-        let service = self.attempt_telemetry.layer(transport);
+    fn ordered<S>(&self, service: S) -> O::Service
+    where
+        S: Clone,
+        F: FallbackSlot<P> + Layer<Operation<S, P>>,
+        O: Layer<Ordered<S, F, P>>,
+    {
         // One limit per physical send, and the header written anew with what remains.
         let service = self.attempt_timeout().layer(service);
         // Each attempt is charged, and waits for its turn outside of what it may take.
@@ -69,9 +120,7 @@ where
         // The denominator: one record per operation, whatever happens inside.
         self.operation_telemetry.layer(service)
     }
-}
 
-impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     fn attempt_timeout(&self) -> AttemptTimeoutLayer<HttpWire> {
         AttemptTimeoutLayer::with_wire(self.attempt, self.wire.clone())
             .dependency(self.dependency)
@@ -108,5 +157,13 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         DeadlineLayer::with_wire(self.deadline, wire)
             .dependency(self.dependency)
             .observed(self.observer.clone())
+    }
+}
+
+impl<S, O, F, P: Protocol> fmt::Debug for Order<S, O, F, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Order")
+            .field("dependency", &self.stack.dependency)
+            .finish_non_exhaustive()
     }
 }

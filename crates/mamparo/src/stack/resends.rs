@@ -89,6 +89,26 @@ impl<P: Clone> Owner<P> {
     }
 }
 
+impl<P: Clone> Owner<P> {
+    /// The same by other settings: the budget keeps its tokens, and a hedge what it has measured.
+    fn updated(&self, settings: &Self, protocol: &P) -> Self {
+        let budget = self.budget();
+        match (self, settings) {
+            (Self::Hedge(layer), Self::Hedge(settings)) => {
+                return Self::Hedge(layer.clone().with_policy(settings.policy()));
+            }
+            _ => budget.retune(settings.budget()),
+        }
+        match settings {
+            Self::Retry(policy) => Self::Retry(policy.clone().paid_by(budget.clone())),
+            Self::Hedge(layer) => {
+                let policy = layer.policy().clone().paid_by(budget.clone());
+                Self::hedge(policy, protocol.clone())
+            }
+        }
+    }
+}
+
 /// What both have of a stack.
 struct Of<'a> {
     dependency: Dependency,
@@ -110,10 +130,28 @@ impl<P: Clone> Owners<P> {
         Self { usual, ..self }.fitted(protocol)
     }
 
+    /// The same by other settings of whoever usually owns them.
+    pub(super) fn updated(&self, settings: &Self, protocol: &P) -> Self {
+        Self {
+            usual: self.usual.updated(&settings.usual, protocol),
+            config: settings.config.clone(),
+            other: None,
+        }
+        .fitted(protocol)
+    }
+
     /// Lets a service config decide, method by method.
     pub(super) fn configured(mut self, config: ServiceConfig, protocol: &P) -> Self {
         self.config = Some(config);
         self.fitted(protocol)
+    }
+
+    /// Lets another service config decide, or none.
+    pub(super) fn with_config(self, config: Option<ServiceConfig>, protocol: &P) -> Self {
+        if config.is_none() && self.config.is_none() {
+            return self;
+        }
+        Self { config, ..self }.fitted(protocol)
     }
 
     fn fitted(mut self, protocol: &P) -> Self {

@@ -1,5 +1,6 @@
 //! The settings of a stack: one policy per dependency.
 
+use std::mem::swap;
 use std::sync::Arc;
 
 use mamparo_core::grpc::Grpc;
@@ -9,6 +10,7 @@ use tower_layer::Identity;
 
 use super::Protocol;
 use super::resends::{Owner, Owners};
+use super::updates::Source;
 use crate::attempt_timeout::AttemptPolicy;
 use crate::breaker::{BreakerLayer, BreakerPolicy};
 use crate::bulkhead::{BulkheadLayer, BulkheadPolicy};
@@ -51,6 +53,28 @@ pub struct Stack<O = Identity, A = Identity, F = Identity, P: Protocol = Http> {
     pub(super) operation_telemetry: O,
     pub(super) attempt_telemetry: A,
     pub(super) fallback: F,
+    /// Where newer settings come from.
+    pub(super) source: Option<Arc<Source<P>>>,
+    /// The parts that were set by hand since: a bit for each.
+    pub(super) by_hand: u16,
+}
+
+/// What can be set by hand, and then stays whatever an update says.
+#[derive(Clone, Copy)]
+enum Part {
+    Deadline = 1,
+    LoadShed = 1 << 1,
+    Key = 1 << 2,
+    Bulkhead = 1 << 3,
+    OperationBreaker = 1 << 4,
+    Owner = 1 << 5,
+    Breaker = 1 << 6,
+    RateLimit = 1 << 7,
+    Attempt = 1 << 8,
+    Classifier = 1 << 9,
+    Wire = 1 << 10,
+    ServiceConfig = 1 << 11,
+    Peek = 1 << 12,
 }
 
 impl Stack {
@@ -85,7 +109,7 @@ impl<O, A, F> Stack<O, A, F, Grpc> {
     #[must_use]
     pub fn service_config(mut self, config: &ServiceConfig) -> Self {
         self.owner = self.owner.configured(config.clone(), &self.protocol);
-        self
+        self.set(Part::ServiceConfig)
     }
 
     /// Sends again what fails in its trailers, before any data; off by default, since a head commits the call (gRFC A6).
@@ -94,7 +118,7 @@ impl<O, A, F> Stack<O, A, F, Grpc> {
     #[must_use]
     pub fn peek(mut self, layer: PeekLayer) -> Self {
         self.peek = layer;
-        self
+        self.set(Part::Peek)
     }
 }
 
@@ -122,6 +146,8 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             operation_telemetry: Identity::new(),
             attempt_telemetry: Identity::new(),
             fallback: Identity::new(),
+            source: None,
+            by_hand: 0,
         }
     }
 }
@@ -131,7 +157,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     #[must_use]
     pub fn deadline(mut self, policy: DeadlinePolicy) -> Self {
         self.deadline = policy;
-        self
+        self.set(Part::Deadline)
     }
 
     /// Sheds operations while the load is too high; off by default.
@@ -139,14 +165,14 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     pub fn load_shed(mut self, policy: LoadShedPolicy) -> Self {
         self.load_shed =
             LoadShedLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
-        self.fitted()
+        self.fitted().set(Part::LoadShed)
     }
 
     /// Gives unsafe requests an idempotency key; off by default, since the dependency must honour it.
     #[must_use]
     pub fn idempotency_key(mut self, policy: KeyPolicy) -> Self {
         self.key = policy;
-        self
+        self.set(Part::Key)
     }
 
     /// Sets how many operations may run at once, and how many wait; 64 and 64 by default.
@@ -154,7 +180,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     pub fn bulkhead(mut self, policy: BulkheadPolicy) -> Self {
         self.bulkhead =
             BulkheadLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
-        self.fitted()
+        self.fitted().set(Part::Bulkhead)
     }
 
     /// Adds a breaker around whatever resends: it observes operations, each by what comes of it in the end; off by default.
@@ -164,7 +190,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     pub fn operation_breaker(mut self, policy: BreakerPolicy) -> Self {
         self.operation_breaker =
             BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
-        self.fitted()
+        self.fitted().set(Part::OperationBreaker)
     }
 
     /// Sets when and how often a failed request is sent again; 3 attempts by default.
@@ -173,7 +199,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.owner = self.owner.usually(Owner::Retry(policy), &self.protocol);
-        self
+        self.set(Part::Owner)
     }
 
     /// Sends a slow request a second time beside the first, instead of sending a failed one again.
@@ -184,14 +210,14 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     pub fn hedge(mut self, policy: HedgePolicy) -> Self {
         let hedge = Owner::hedge(policy, self.protocol.clone());
         self.owner = self.owner.usually(hedge, &self.protocol);
-        self
+        self.set(Part::Owner)
     }
 
     /// Sets when the breaker opens that observes attempts; at 5 failures in a row by default.
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.breaker = BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
-        self.fitted()
+        self.fitted().set(Part::Breaker)
     }
 
     /// Lets attempts pass at a rate; off by default, since only the dependency's owner knows it.
@@ -199,14 +225,14 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     pub fn rate_limit(mut self, policy: RateLimitPolicy) -> Self {
         self.rate_limit =
             RateLimitLayer::with_limits(policy, P::limits()).dependency(self.dependency);
-        self.fitted()
+        self.fitted().set(Part::RateLimit)
     }
 
     /// Sets how long one attempt may take, and its body may stall; 2 s and 10 s by default.
     #[must_use]
     pub fn attempt(mut self, policy: AttemptPolicy) -> Self {
         self.attempt = policy;
-        self
+        self.set(Part::Attempt)
     }
 
     /// Sets how long a connection may take; 1 s by default.
@@ -220,14 +246,14 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     #[must_use]
     pub fn classifier(mut self, protocol: P) -> Self {
         self.protocol = protocol;
-        self.fitted()
+        self.fitted().set(Part::Classifier)
     }
 
     /// Sets the headers that carry the deadline.
     #[must_use]
     pub fn wire(mut self, wire: HttpWire) -> Self {
         self.wire = wire;
-        self
+        self.set(Part::Wire)
     }
 
     /// Reports what happens in every layer to an observer.
@@ -237,8 +263,60 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         self.fitted()
     }
 
+    const fn set(mut self, part: Part) -> Self {
+        self.by_hand |= part as u16;
+        self
+    }
+
+    /// The same stack by newer settings, but for what was set by hand; its state is theirs.
+    pub(super) fn renewed(&self, newest: &Stack<Identity, Identity, Identity, P>) -> Self
+    where
+        O: Clone,
+        A: Clone,
+        F: Clone,
+    {
+        let (mut own, mut next) = (self.clone(), newest.clone());
+        let mut renew = |part: Part, swap: fn(&mut Self, &mut Stack<_, _, _, P>)| {
+            if self.by_hand & part as u16 == 0 {
+                swap(&mut own, &mut next);
+            }
+        };
+        renew(Part::Deadline, |own, next| own.deadline = next.deadline);
+        renew(Part::LoadShed, |own, next| {
+            swap(&mut own.load_shed, &mut next.load_shed)
+        });
+        renew(Part::Key, |own, next| swap(&mut own.key, &mut next.key));
+        renew(Part::Bulkhead, |own, next| {
+            swap(&mut own.bulkhead, &mut next.bulkhead)
+        });
+        renew(Part::OperationBreaker, |own, next| {
+            swap(&mut own.operation_breaker, &mut next.operation_breaker);
+        });
+        renew(Part::Breaker, |own, next| {
+            swap(&mut own.breaker, &mut next.breaker)
+        });
+        renew(Part::RateLimit, |own, next| {
+            swap(&mut own.rate_limit, &mut next.rate_limit)
+        });
+        renew(Part::Attempt, |own, next| own.attempt = next.attempt);
+        renew(Part::Classifier, |own, next| {
+            swap(&mut own.protocol, &mut next.protocol)
+        });
+        renew(Part::Wire, |own, next| swap(&mut own.wire, &mut next.wire));
+        renew(Part::Peek, |own, next| own.peek = next.peek);
+        let config = match self.by_hand & Part::ServiceConfig as u16 {
+            0 => next.owner.config.clone(),
+            _ => own.owner.config.clone(),
+        };
+        if self.by_hand & Part::Owner as u16 == 0 {
+            own.owner = next.owner;
+        }
+        own.owner = own.owner.with_config(config, &own.protocol);
+        own.fitted()
+    }
+
     /// Lets all layers that are kept here judge and report as the stack does.
-    fn fitted(mut self) -> Self {
+    pub(super) fn fitted(mut self) -> Self {
         let (protocol, observer) = (&self.protocol, &self.observer);
         let breaker =
             |layer: BreakerLayer<P>| layer.judged_by(protocol.clone()).observed(observer.clone());
@@ -270,7 +348,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         self.with(|_, _, fallback| (operation, attempt, fallback))
     }
 
-    fn with<O2, A2, F2>(
+    pub(super) fn with<O2, A2, F2>(
         self,
         change: impl FnOnce(O, A, F) -> (O2, A2, F2),
     ) -> Stack<O2, A2, F2, P> {
@@ -298,6 +376,8 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
             operation_telemetry,
             attempt_telemetry,
             fallback,
+            source: self.source,
+            by_hand: self.by_hand,
         }
     }
 

@@ -8,9 +8,11 @@
 
 mod calls;
 mod kept;
+mod recent;
 mod setting;
 mod shards;
 mod time;
 
 pub(super) use kept::{Bad, Kept};
+pub(super) use recent::Recent;
 pub use setting::Window;

@@ -8,6 +8,11 @@ use crate::policy::tree::{Node, Origin, Table, Value};
 const PREFIX: &str = "MAMPARO__";
 const BETWEEN: &str = "__";
 
+/// Tells whether a variable is one of ours.
+pub(in crate::policy) fn is_ours(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
 /// Lays the variables `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS` over the dependencies; returns those whose dependency is not there.
 ///
 /// A dependency's name is matched without case, with `-` and `.` as `_`: no shell sets another one.

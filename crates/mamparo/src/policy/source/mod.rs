@@ -5,5 +5,5 @@ mod file;
 mod toml;
 mod yaml;
 
-pub(super) use environment::overlay;
+pub(super) use environment::{is_ours, overlay};
 pub(super) use file::{read, text};
