@@ -281,3 +281,30 @@ fn a_document_that_is_none_is_refused_in_one_line() {
         );
     }
 }
+
+#[test]
+fn what_is_no_file_of_policies_is_refused_and_never_waited_for() {
+    let folder = std::env::temp_dir().join(format!("mamparo-policies-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("folder.toml")).unwrap();
+    let pipe = folder.join("pipe.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    std::fs::write(folder.join("large.toml"), " ".repeat((1 << 20) + 1)).unwrap();
+    std::fs::write(folder.join("text.toml"), b"a = \"\xff\"").unwrap();
+    let cases = [
+        ("folder.toml", "it is a folder"),
+        ("pipe.toml", "it can't be read: it is no regular file"),
+        (
+            "large.toml",
+            "it is larger than 1048576 bytes, the most that is read",
+        ),
+        ("text.toml", "it is no UTF-8 text"),
+        ("missing.toml", "there is no such file"),
+        ("policies.ini", "its ending says no format that is known"),
+    ];
+    for (name, message) in cases {
+        let refused = Policies::load([folder.join(name)]).unwrap_err();
+        assert_eq!(refused.problems()[0].message, message, "{name}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,6 +1,6 @@
 //! A file, read whole and within bounds.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -53,10 +53,15 @@ pub(in crate::policy) fn text(
 
 /// One handle for all that is read, so that a file that is replaced meanwhile is read old or new, never half of each.
 fn whole(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
+    let what = fs::metadata(path)?;
+    if what.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    // A pipe would be waited for until somebody writes to it.
+    if !what.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let file = File::open(path)?;
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
