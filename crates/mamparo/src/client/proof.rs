@@ -47,6 +47,12 @@ fn code(error: &h2::Error) -> Option<Code> {
     })
 }
 
+/// Whether an error is none of a client's that anything is known of.
+#[cfg(feature = "tonic")]
+pub(super) fn proves_nothing(error: &(dyn Error + 'static)) -> bool {
+    proof(error) == (Kind::Other, Resend::Never)
+}
+
 fn proof(error: &(dyn Error + 'static)) -> (Kind, Resend) {
     if chain::find::<legacy::Error>(error).is_some_and(is_refusal) {
         return (Kind::Client, Resend::Never);

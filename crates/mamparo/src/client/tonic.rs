@@ -15,7 +15,7 @@ use pin_project::pin_project;
 use tower_layer::{Identity, Layer};
 use tower_service::Service;
 
-use super::proof::prove;
+use super::proof::{prove, proves_nothing};
 use super::sound::{SoundBody, sound, status_of};
 use super::upload::Upload;
 use crate::replay::ReplayBody;
@@ -124,6 +124,10 @@ fn told(error: BoxError) -> BoxError {
     }
     let connect = chain::find::<ConnectError>(&*error).is_some();
     let known = chain::find::<Status>(&*error).is_some();
+    if known && !connect && proves_nothing(&*error) {
+        // Whatever stands around the channel said so itself, before anything was sent.
+        return error;
+    }
     let error = prove(error, connect);
     if known {
         error.into()

@@ -230,6 +230,19 @@ async fn a_text_that_is_no_utf_8_leaves_the_status_as_it_is() {
     }
 }
 
+/// A status that a layer around the channel makes is judged as one of a server's: a client's fault opens no breaker.
+#[tokio::test]
+async fn what_stands_around_the_channel_may_fail_with_a_status() {
+    let channel = service_fn(|_: http::Request<Body>| async {
+        Err::<http::Response<Body>, _>(Status::unauthenticated("no token"))
+    });
+    let mut client = EchoClient::new(tonic(channel, &stack()));
+    for _ in 0..10 {
+        let status = client.say(EchoRequest::text("a")).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unauthenticated, "{status:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_stack_for_grpc_says_what_it_does() {
     let text = Stack::grpc("peer").to_string();
