@@ -407,6 +407,22 @@ async fn the_callers_attempt_number_is_read_in_digits_only() {
     assert_eq!(none.upstream_attempt(), 0);
 }
 
+/// A6-08: gRPC's callers tell how many were before.
+#[tokio::test(start_paused = true)]
+async fn the_callers_attempts_before_are_read_too() {
+    for (before, attempt) in [
+        ("1", 2),
+        ("4", 5),
+        ("0", 0),
+        ("-1", 0),
+        ("4294967295", u32::MAX),
+    ] {
+        let request = request(&[("grpc-previous-rpc-attempts", before)]);
+        let context = context_of(&server(), request).await;
+        assert_eq!(context.upstream_attempt(), attempt, "{before}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn no_operation_is_open_in_the_handler() {
     let mut operation = CallContext::join(LayerKind::Retry, "catalog".into());

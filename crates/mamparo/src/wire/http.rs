@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ::http::{Request, Response};
+use ::http::{HeaderValue, Request, Response};
 use http_body::Body;
 use mamparo_core::BoxError;
 use mamparo_core::clock::{SystemClock, WallClock};
-use mamparo_core::grpc::Code;
+use mamparo_core::grpc::{Code, GRPC_PREVIOUS_RPC_ATTEMPTS};
 
 use super::{BodyLimits, BoundsAnswer, CarriesDeadline, TimedBody};
 use crate::grpc::ServiceConfig;
@@ -160,8 +160,18 @@ impl<B> CarriesDeadline<Request<B>> for HttpWire {
 
     #[inline]
     fn attempt(&self, request: &Request<B>) -> u32 {
-        let value = request.headers().get(ATTEMPT_HEADER);
-        value.map_or(0, |value| digits(value.as_bytes()))
+        let headers = request.headers();
+        let number = |value: &HeaderValue| digits(value.as_bytes());
+        if let Some(value) = headers.get(ATTEMPT_HEADER) {
+            return number(value);
+        }
+        // gRPC tells how many were before it (gRFC A6), and says nothing with the first.
+        let before = headers.get(GRPC_PREVIOUS_RPC_ATTEMPTS).map_or(0, number);
+        if before == 0 {
+            0
+        } else {
+            before.saturating_add(1)
+        }
     }
 }
 
