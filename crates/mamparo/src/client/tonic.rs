@@ -35,6 +35,9 @@ pub type TonicClient<S, O = Identity, A = Identity, F = Identity> =
 /// set `Endpoint::connect_timeout`, or give it [`Stack::connect`] around a connector. An `Endpoint::timeout` is not needed: each
 /// attempt is bounded here.
 ///
+/// The limits are for short calls. A stream that is meant to last needs longer ones: [`Stack::deadline`] for the whole of it (10 s),
+/// [`Stack::attempt`] for an upload that is answered at its end (2 s), and for the silence between two messages of an answer (10 s).
+///
 /// ```
 /// use mamparo::stack::Stack;
 /// use mamparo_testkit::grpc::EchoClient;

@@ -18,7 +18,8 @@
 //!
 //! # When not
 //!
-//! Not around servers that say at once what they know, which are most: a streaming call's head is late by its first message.
+//! Not around servers that say at once what they know, which are most: a streaming call's head is late by its first message, and
+//! that of a call in both directions, whose caller waits for the head before it says more, by all of [`longest`](PeekLayer::longest).
 //!
 //! ```
 //! use bytes::Bytes;
