@@ -12,6 +12,7 @@ use super::{Protocol, Stack};
 /// Gives a stack that is in use other settings; made by [`Stack::updatable`]. Clones are of the same stack.
 ///
 /// ```
+/// use mamparo::breaker::BreakerState;
 /// use mamparo::retry::RetryPolicy;
 /// use mamparo::stack::Stack;
 ///
@@ -21,7 +22,8 @@ use super::{Protocol, Stack};
 /// let once = RetryPolicy::builder().max_attempts(1).build()?;
 /// updates.update(&Stack::http("catalog").retry(once));
 /// assert_eq!(updates.stack().worst_case().attempts, 1);
-/// assert!(updates.stack().breaker_handle().unwrap().state().rejects_all());
+/// let breaker = updates.stack().breaker_handle().unwrap();
+/// assert_eq!(breaker.state(), BreakerState::ForcedOpen);
 /// # Ok::<(), mamparo_core::InvalidSetting>(())
 /// ```
 pub struct Updates<P: Protocol> {
