@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::io;
 
+use crate::Rejection;
+
 /// As many causes as are looked at: a chain that turns in a circle ends here.
 pub const MAX_DEPTH: usize = 32;
 
@@ -14,6 +16,10 @@ pub fn chain<'a>(
 }
 
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    // With the feature `tonic` its cause is the status that it stands for, which would be made by asking for it.
+    if error.is::<Rejection>() {
+        return None;
+    }
     match error
         .downcast_ref::<io::Error>()
         .and_then(io::Error::get_ref)
