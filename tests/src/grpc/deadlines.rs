@@ -2,57 +2,17 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream;
 use mamparo_core::clock;
-use mamparo_testkit::grpc::{
-    Answer, Echo, EchoReply, EchoRequest, Echoing, Exchange, ScriptedH2, serve,
-};
+use mamparo_testkit::grpc::{Answer, EchoReply, EchoRequest, Echoing, Exchange, ScriptedH2, serve};
 use serde_json::json;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Code, Status, Streaming};
 
 use super::ours::{Client, Ours, client_within};
 use super::peer::{Grpcio, grpcio_calls};
+use super::relay::Relay;
 
 const MS: Duration = Duration::from_millis(1);
-
-/// Asks another server for the text, after a while, with no code for the deadline.
-struct Relay {
-    next: Client,
-    pause: Duration,
-}
-
-#[tonic::async_trait]
-impl Echo for Relay {
-    type CountStream = BoxStream<'static, Result<EchoReply, Status>>;
-    type ChatStream = BoxStream<'static, Result<EchoReply, Status>>;
-
-    async fn say(&self, request: Request<EchoRequest>) -> Result<Response<EchoReply>, Status> {
-        tokio::time::sleep(self.pause).await;
-        self.next.clone().say(request.into_inner()).await
-    }
-
-    async fn count(
-        &self,
-        request: Request<EchoRequest>,
-    ) -> Result<Response<Self::CountStream>, Status> {
-        let frames = self.next.clone().count(request.into_inner()).await?;
-        Ok(Response::new(frames.into_inner().boxed()))
-    }
-
-    async fn collect(
-        &self,
-        _: Request<Streaming<EchoRequest>>,
-    ) -> Result<Response<EchoReply>, Status> {
-        Err(Status::unimplemented("of no use here"))
-    }
-
-    async fn chat(
-        &self,
-        _: Request<Streaming<EchoRequest>>,
-    ) -> Result<Response<Self::ChatStream>, Status> {
-        Err(Status::unimplemented("of no use here"))
-    }
-}
 
 /// A call of each kind, which takes a long while.
 async fn all_kinds(client: Client) -> Vec<(Code, Duration)> {

@@ -6,6 +6,7 @@
 //! - `peek` lets servers of grpcio say late that they failed
 //! - `pushback` has grpcio say when it may be called again
 //! - `recorded` looks at the spans and metrics that it all leaves
+//! - `relay` is a service between two others
 //! - `transport` breaks what is below gRPC
 //! - `codes` carries every status in both directions
 //! - `streams` lets all kinds of call end at a deadline, with `endless` to answer them
@@ -22,6 +23,7 @@ mod peek;
 mod peer;
 mod pushback;
 mod recorded;
+mod relay;
 mod service_config;
 mod streams;
 mod transport;

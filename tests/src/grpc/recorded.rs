@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use futures_util::stream::{self, BoxStream};
+use futures_util::stream;
 use h2::Reason;
 use mamparo::client::{TonicClient, tonic};
 use mamparo::deadline::DeadlinePolicy;
@@ -24,10 +24,12 @@ use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMe
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use tokio::net::TcpListener;
+use tonic::Code;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Server};
-use tonic::{Code, Request, Response, Status, Streaming};
 use tower::ServiceExt;
+
+use super::relay::Relay;
 
 const MS: Duration = Duration::from_millis(1);
 const SAY: &str = "mamparo.test.v1.Echo/Say";
@@ -137,39 +139,10 @@ fn named<'a>(spans: &'a [SpanData], name: &str, kind: &SpanKind) -> Vec<&'a Span
     spans.iter().filter(fits).collect()
 }
 
-/// A service that asks another one.
-struct Relay(Client);
-
-#[tonic::async_trait]
-impl Echo for Relay {
-    type CountStream = BoxStream<'static, Result<EchoReply, Status>>;
-    type ChatStream = BoxStream<'static, Result<EchoReply, Status>>;
-
-    async fn say(&self, request: Request<EchoRequest>) -> Result<Response<EchoReply>, Status> {
-        self.0.clone().say(request.into_inner()).await
-    }
-
-    async fn count(
-        &self,
-        request: Request<EchoRequest>,
-    ) -> Result<Response<Self::CountStream>, Status> {
-        let frames = self.0.clone().count(request.into_inner()).await?;
-        Ok(Response::new(frames.into_inner().boxed()))
-    }
-
-    async fn collect(
-        &self,
-        _: Request<Streaming<EchoRequest>>,
-    ) -> Result<Response<EchoReply>, Status> {
-        Err(Status::unimplemented("of no use here"))
-    }
-
-    async fn chat(
-        &self,
-        _: Request<Streaming<EchoRequest>>,
-    ) -> Result<Response<Self::ChatStream>, Status> {
-        Err(Status::unimplemented("of no use here"))
-    }
+/// A service that asks another one at once.
+fn relay(next: Client) -> impl Echo {
+    let pause = Duration::ZERO;
+    Relay { next, pause }
 }
 
 /// RP-01, RP-09: through two servers, each span below the one that led to it.
@@ -177,7 +150,7 @@ impl Echo for Relay {
 async fn calls_through_a_chain_of_servers_are_one_trace() {
     let recorded = Recorded::new();
     let last = recorded.serve(Echoing).await;
-    let first = recorded.serve(Relay(recorded.client(last))).await;
+    let first = recorded.serve(relay(recorded.client(last))).await;
     let mut client = recorded.client(first);
     client.say(EchoRequest::text("a")).await.unwrap();
     let spans = recorded.spans(6).await;
@@ -322,7 +295,7 @@ async fn a_stream_that_is_cut_is_late_to_both() {
 async fn a_method_that_tonic_does_not_know_is_other_to_the_server() {
     let recorded = Recorded::new();
     let address = recorded
-        .serve(Relay(recorded.client(([127, 0, 0, 1], 9).into())))
+        .serve(relay(recorded.client(([127, 0, 0, 1], 9).into())))
         .await;
     let empty = stream::empty::<EchoRequest>();
     let refused = recorded.client(address).collect(empty).await;
