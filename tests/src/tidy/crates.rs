@@ -32,6 +32,11 @@ const RULES: &[Rule] = &[
         tests_with: &["mamparo-testkit"],
     },
     Rule {
+        crate_name: "mamparo-durable",
+        uses: &["mamparo-core", "mamparo"],
+        tests_with: &["mamparo-testkit"],
+    },
+    Rule {
         crate_name: "mamparo-testkit",
         uses: &["mamparo-core"],
         tests_with: &[],
@@ -58,11 +63,17 @@ const RULES: &[Rule] = &[
     },
 ];
 
-const PUBLISHED: &[&str] = &["mamparo-core", "mamparo", "mamparo-telemetry"];
+const PUBLISHED: &[&str] = &[
+    "mamparo-core",
+    "mamparo",
+    "mamparo-telemetry",
+    "mamparo-durable",
+];
 const ALL: &[&str] = &[
     "mamparo-core",
     "mamparo",
     "mamparo-telemetry",
+    "mamparo-durable",
     "mamparo-testkit",
     "mamparo-cli",
 ];

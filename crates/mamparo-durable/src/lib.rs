@@ -1,0 +1,11 @@
+//! Durable deferred retry: when a dependency says "not now", the wait becomes a row instead of a sleeping task.
+//!
+//! Later may be hours. A task that sleeps so long costs memory, dies with its process and can't be audited; a row that says
+//! *retry attempt n+1 at instant T* does none of that. Three questions have three owners that don't know each other:
+//! **when** (the scheduler), **is it still wanted** (the state store), **exactly once** (conditional transitions).
+//!
+//! [`machine`] decides, and does nothing else: no I/O, no clock, no random numbers. [`policy`] says how long a wait is.
+
+pub mod limits;
+pub mod machine;
+pub mod policy;

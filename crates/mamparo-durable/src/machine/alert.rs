@@ -1,0 +1,85 @@
+//! What a person should hear of.
+
+use std::fmt::Debug;
+
+use super::{End, TransactionId};
+
+/// Something that a person should hear of. An alert may be told again after a crash; it is never told instead of acting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Alert {
+    /// The transaction, if it is about one.
+    pub transaction_id: Option<TransactionId>,
+    /// The attempt, if it is about one.
+    pub attempt: Option<u32>,
+    /// What happened.
+    pub kind: AlertKind,
+}
+
+impl Alert {
+    /// Makes an alert about an attempt of a transaction.
+    #[must_use]
+    pub const fn about(id: TransactionId, attempt: u32, kind: AlertKind) -> Self {
+        Self {
+            transaction_id: Some(id),
+            attempt: Some(attempt),
+            kind,
+        }
+    }
+
+    /// Makes an alert about the engine or a queue.
+    #[must_use]
+    pub const fn general(kind: AlertKind) -> Self {
+        Self {
+            transaction_id: None,
+            attempt: None,
+            kind,
+        }
+    }
+}
+
+/// What an alert is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AlertKind {
+    /// A transaction failed: the last attempt was refused, it was declined, its outcome is unknown, it was postponed too long.
+    Failed(End),
+    /// A success changed nothing: the dependency did what is failed here, or what is about to be tried again.
+    SuccessIgnored,
+    /// An answer did not come in time, and the request was sent again with the same key.
+    AnswerLost,
+    /// A schedule of that name exists with another instant or payload.
+    ScheduleConflict,
+    /// A message is about a transaction that is not stored.
+    UnknownTransaction,
+    /// What is stored contradicts itself; nothing was done.
+    CorruptRecord,
+    /// A dead-letter queue got its first message.
+    FirstDeadLetter,
+    /// A transaction sat in an intermediate state for too long.
+    Stuck,
+    /// An open breaker postpones what is due.
+    BreakerPostponing,
+}
+
+impl AlertKind {
+    /// Returns the name used in metrics and logs: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed(End::Exhausted) => "exhausted",
+            Self::Failed(End::Declined) => "declined",
+            Self::Failed(End::OutcomeUnknown) => "outcome_unknown",
+            Self::Failed(End::PostponedTooLong) => "postponed_too_long",
+            Self::Failed(_) => "failed",
+            Self::SuccessIgnored => "success_ignored",
+            Self::AnswerLost => "answer_lost",
+            Self::ScheduleConflict => "schedule_conflict",
+            Self::UnknownTransaction => "unknown_transaction",
+            Self::CorruptRecord => "corrupt_record",
+            Self::FirstDeadLetter => "first_dead_letter",
+            Self::Stuck => "stuck",
+            Self::BreakerPostponing => "breaker_postponing",
+        }
+    }
+}
