@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -38,6 +39,10 @@ pub(crate) trait Scoped {
     type Timer: Timer;
 
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R;
+
+    /// Notes that the call was pending.
+    #[inline]
+    fn note_wait(&mut self) {}
 }
 
 /// The scope of a whole operation.
@@ -57,6 +62,8 @@ pub(crate) struct Parts<'a, W> {
     pub(crate) scope: &'a mut Scope,
     pub(crate) wire: &'a W,
     pub(crate) observer: Option<&'a Arc<dyn Observer>>,
+    /// Counts operations that ended late: where somebody counts them, and this one was pending.
+    pub(crate) late: Option<&'a AtomicU64>,
 }
 
 /// Why a bounded call has no answer.
@@ -114,6 +121,7 @@ impl<S: Service<Req>, Req, C: Scoped> Bounded<S, Req, C> {
         let Some(until) = until else {
             return Poll::Pending;
         };
+        this.scope.note_wait();
         ready!(poll_wait(this.timer, promised, until, cx));
         let sent = this.inner.is_called();
         // Dropped before anybody hears of it: nothing inside works on, and a resend finds the connection given up.
@@ -166,9 +174,10 @@ impl<S: Service<Req>, Req, C: Operation> Bounded<S, Req, C> {
             scope,
             wire,
             observer,
+            late,
         } = operation.parts();
-        if let Some(observer) = observer {
-            report_late(scope, observer);
+        if observer.is_some() || late.is_some() {
+            report_late(scope, observer, late);
         }
         let cut_at = match result {
             Ok(answer) if was_cut(wire, &answer, || deadline) => deadline,
@@ -230,12 +239,15 @@ pub(crate) fn reject(
 }
 
 /// Says that a poll inside came back after the deadline: something there blocks.
-fn report_late(scope: &Scope, observer: &Arc<dyn Observer>) {
+fn report_late(scope: &Scope, observer: Option<&Arc<dyn Observer>>, count: Option<&AtomicU64>) {
     let Some(deadline) = scope.deadline() else {
         return;
     };
     let late = deadline.lateness(clock::now());
     if late >= LATE {
-        Event::report(Some(observer), &scope.context(), What::LateWork { late });
+        if let Some(count) = count {
+            count.fetch_add(1, Relaxed);
+        }
+        Event::report(observer, &scope.context(), What::LateWork { late });
     }
 }

@@ -12,6 +12,8 @@ mod handle;
 mod state;
 #[path = "../../../crates/mamparo-core/src/budget/tenant.rs"]
 mod tenant;
+#[path = "../../../crates/mamparo-core/src/budget/traffic.rs"]
+mod traffic;
 
 use std::sync::Arc;
 

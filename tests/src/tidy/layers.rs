@@ -55,6 +55,7 @@ const EXTRAS: &[Exception] = &[
         "adaptive/",
         "a limit that follows what the dependency bears",
     ),
+    ("rate_limit", "handle.rs", "what an operator reads of it"),
     (
         "bulkhead",
         "handle.rs",

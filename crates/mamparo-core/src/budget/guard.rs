@@ -43,21 +43,29 @@ impl Drop for Deposit {
 pub struct Withdrawal {
     unspent: Option<Arc<Shared>>,
     receipt: Receipt,
+    /// Whether it is for the operation's first resend.
+    first: bool,
 }
 
 impl Withdrawal {
-    pub(super) fn new(shared: Arc<Shared>, receipt: Receipt) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, receipt: Receipt, first: bool) -> Self {
         Self {
             unspent: Some(shared),
             receipt,
+            first,
         }
     }
 
     /// Spends the token: the resend is being sent. Keep the result until its head or its error is there.
     pub fn spend(mut self) -> InFlight {
+        let shared = self.unspent.take();
+        if let Some(shared) = shared.as_ref().filter(|_| self.first) {
+            shared.resent();
+        }
         InFlight {
-            shared: self.unspent.take(),
+            shared,
             receipt: self.receipt,
+            first: self.first,
         }
     }
 }
@@ -75,6 +83,7 @@ impl Drop for Withdrawal {
 pub struct InFlight {
     shared: Option<Arc<Shared>>,
     receipt: Receipt,
+    first: bool,
 }
 
 impl InFlight {
@@ -92,6 +101,9 @@ impl InFlight {
     /// ```
     pub fn not_sent(mut self) {
         if let Some(shared) = self.shared.take() {
+            if self.first {
+                shared.not_resent();
+            }
             shared.with_ledger(|ledger, settings| ledger.give_back(settings, self.receipt));
         }
     }

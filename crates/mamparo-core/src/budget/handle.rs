@@ -3,6 +3,7 @@ use super::error::Exhausted;
 use super::guard::{Deposit, Withdrawal};
 use super::state::{Inquiry, Ledger};
 use super::tenant::{TENANT_SLOTS, Tenant};
+use super::traffic::Traffic;
 use crate::clock::{self, Instant};
 use crate::shard::Tally;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
@@ -105,7 +106,7 @@ impl Budget {
         let receipt = ledger.withdraw(&shared.settings, &inquiry);
         drop(ledger);
         receipt
-            .map(|receipt| Withdrawal::new(Arc::clone(shared), receipt))
+            .map(|receipt| Withdrawal::new(Arc::clone(shared), receipt, resends_so_far == 0))
             .map_err(|cap| Exhausted { cap })
     }
 
@@ -159,6 +160,51 @@ impl Budget {
     pub fn consumed(&self) -> u64 {
         self.shared.resends.consumed.load(Relaxed)
     }
+
+    /// Returns how many whole tokens there are to spend; none where nothing bounds them.
+    ///
+    /// ```
+    /// use mamparo_core::{Budget, clock};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let budget = Budget::builder().ratio(0.0).min_per_second(3).build()?;
+    /// let in_flight = budget.withdraw(clock::now(), None, 0)?.spend();
+    /// assert_eq!(budget.tokens(clock::now()), Some(2));
+    /// assert_eq!(Budget::unlimited().tokens(clock::now()), None);
+    /// # drop(in_flight);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tokens(&self, now: Instant) -> Option<u64> {
+        let operations = self.shared.tally.sum(OPERATIONS);
+        self.shared.ledger().tokens(operations, now)
+    }
+
+    /// Returns what has been counted so far of the operations that paid in.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        let sum = |counter| self.shared.tally.sum(counter);
+        Traffic {
+            operations: sum(OPERATIONS),
+            unsent: sum(UNSENT),
+            // As in flight: an end may be seen without its start.
+            resent: sum(RESENT).cast_signed().max(0).cast_unsigned(),
+            recovered: sum(RECOVERED),
+            resends: self.consumed(),
+        }
+    }
+
+    /// Counts an operation that succeeded, and was sent more than once.
+    #[cold]
+    pub fn note_recovered(&self) {
+        self.shared.tally.increment(RECOVERED);
+    }
+
+    /// Counts an operation of which nothing was sent, since its only attempt was refused on our side.
+    #[cold]
+    pub fn note_unsent(&self) {
+        self.shared.tally.increment(UNSENT);
+    }
 }
 
 impl Default for Budget {
@@ -179,7 +225,10 @@ impl fmt::Debug for Budget {
 
 const OPERATIONS: usize = 0;
 const OPERATIONS_IN_FLIGHT: usize = 1;
-const COUNTERS: usize = 2;
+const UNSENT: usize = 2;
+const RESENT: usize = 3;
+const RECOVERED: usize = 4;
+const COUNTERS: usize = 5;
 
 /// What the clones and guards of one budget share.
 pub(super) struct Shared {
@@ -199,6 +248,16 @@ struct Resends {
 impl Shared {
     pub(super) fn consume(&self) {
         self.resends.consumed.fetch_add(1, Relaxed);
+    }
+
+    /// An operation is sent again for the first time.
+    pub(super) fn resent(&self) {
+        self.tally.increment(RESENT);
+    }
+
+    /// It was not, after all.
+    pub(super) fn not_resent(&self) {
+        self.tally.decrement(RESENT);
     }
 
     pub(super) fn with_ledger(&self, change: impl FnOnce(&mut Ledger, &Settings)) {

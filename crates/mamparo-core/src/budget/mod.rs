@@ -61,6 +61,7 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod traffic;
 
 pub use config::{BudgetBuilder, MAX_PER_SECOND};
 pub use error::{Cap, Exhausted};
@@ -68,3 +69,4 @@ pub use guard::{Deposit, InFlight, Withdrawal};
 pub use handle::Budget;
 pub use tenant::{TENANT_SLOTS, Tenant};
 pub use throttle::Throttle;
+pub use traffic::Traffic;

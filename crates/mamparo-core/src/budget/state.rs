@@ -191,6 +191,14 @@ impl Ledger {
         Some(u64::try_from(tokens).unwrap_or(u64::MAX))
     }
 
+    /// The whole tokens that the traffic has; none where nothing bounds that.
+    pub(super) fn tokens(&self, operations: u64, now: Instant) -> Option<u64> {
+        let (account, rates, _) = self.traffic.as_ref()?;
+        let mut account = account.clone();
+        account.pay_in(rates, operations, now);
+        Some(account.saved / TOKEN + account.reserve / TOKEN)
+    }
+
     /// What the traffic pays in.
     pub(super) fn rates(&self) -> Option<&Rates> {
         self.traffic.as_ref().map(|(_, rates, _)| rates)

@@ -463,3 +463,27 @@ fn an_unlimited_budget_pays_for_everything_and_says_so() {
     assert_eq!(budget.consumed(), 1_000);
     assert_eq!(budget.allowed(clock::now()), u64::MAX);
 }
+
+#[test]
+fn an_operation_is_resent_once_it_is_sent_again_and_not_before_nor_twice() {
+    let budget = Budget::unlimited();
+    let now = clock::now();
+    let withdraw = |so_far| budget.withdraw(now, None, so_far).unwrap();
+    drop(withdraw(0)); // given up during its backoff
+    assert_eq!(budget.traffic().resent, 0);
+    withdraw(0).spend().not_sent();
+    assert_eq!(budget.traffic().resent, 0);
+    drop(withdraw(0).spend());
+    drop(withdraw(1).spend());
+    assert_eq!((budget.traffic().resent, budget.traffic().resends), (1, 2));
+}
+
+#[test]
+fn tokens_are_what_can_be_withdrawn_now() {
+    let budget = ratio_only(0.5).build().unwrap();
+    deposit(&budget, 7);
+    let now = clock::now();
+    assert_eq!(budget.tokens(now), Some(3));
+    assert_eq!(drain(&budget, now), 3);
+    assert_eq!(budget.tokens(now), Some(0));
+}

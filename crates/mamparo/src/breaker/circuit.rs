@@ -152,7 +152,7 @@ impl Circuit {
         let policy = self.policy();
         let mut control = self.control();
         if let Some(change) = control.elapse(&policy.recovery, now) {
-            self.publish(&control, change, now);
+            self.publish(&mut control, change, now);
             drop(control);
             // Before this call has a place: whoever hears of it may panic.
             self.journal.tell();
@@ -292,7 +292,7 @@ impl Circuit {
             }
             control.end_ramp(&policy.recovery, now);
             let change = control.open(now, cause, rates, wait);
-            self.publish(&control, change, now);
+            self.publish(&mut control, change, now);
             drop(control);
             self.journal.tell();
         }
@@ -330,9 +330,14 @@ impl Circuit {
         had
     }
 
-    fn after_probe(&self, control: MutexGuard<'_, Control>, change: Option<Change>, now: Nanos) {
+    fn after_probe(
+        &self,
+        mut control: MutexGuard<'_, Control>,
+        change: Option<Change>,
+        now: Nanos,
+    ) {
         match change {
-            Some(change) => self.publish(&control, change, now),
+            Some(change) => self.publish(&mut control, change, now),
             None => self.publish_places(&control),
         }
         drop(control);
@@ -352,7 +357,7 @@ impl Circuit {
         let now = self.nanos(now);
         let mut control = self.control();
         if let Some(change) = control.force(to) {
-            self.publish(&control, change, now);
+            self.publish(&mut control, change, now);
         }
         drop(control);
         self.journal.tell();
@@ -371,7 +376,7 @@ impl Circuit {
     }
 
     /// Lets all threads see a change; the lock is held.
-    fn publish(&self, control: &Control, change: Change, now: Nanos) {
+    fn publish(&self, control: &mut Control, change: Change, now: Nanos) {
         self.hot.kept.begin(control.epoch());
         if let Some(since) = control.ramp_since() {
             self.hot.ramp_since.store(since, Ordering::Release);
@@ -383,6 +388,7 @@ impl Circuit {
         if control.is_retired() || change.from == change.to {
             return;
         }
+        control.note(change.cause, now);
         let at = clock::later(self.hot.base, Duration::from_nanos(now));
         let mut transition = Transition::new(change.from, Some(change.to), change.cause, at);
         transition.key.clone_from(&self.key);
@@ -406,12 +412,15 @@ impl Circuit {
         let (state, epoch) = (control.state(), control.epoch());
         let ramp_since = control.ramp_since().map(|since| now.saturating_sub(since));
         let until = control.refuses_until(&policy.recovery);
+        let (cause, since) = control.noted();
         let rates = match state {
             BreakerState::Closed => self.hot.kept.rates(epoch, now, policy.rules.minimum),
             _ => control.rates(),
         };
         Readings {
             state,
+            cause,
+            lasts: Duration::from_nanos(now.saturating_sub(since)),
             rates,
             consecutive: self.hot.streak.length(epoch),
             openings: control.openings(),

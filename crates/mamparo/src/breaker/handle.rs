@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mamparo_core::breaker::{BreakerState, Rates};
+use mamparo_core::breaker::{BreakerCause, BreakerState, Rates};
 use mamparo_core::clock;
 
 use super::Transitions;
@@ -39,6 +39,10 @@ pub struct BreakerHandle {
 pub struct Snapshot {
     /// The state. An open breaker whose wait is over is half-open only once a call has come.
     pub state: BreakerState,
+    /// Why it is in that state; none while it never changed.
+    pub cause: Option<BreakerCause>,
+    /// For how long it has been in that state.
+    pub lasts: Duration,
     /// What the window holds; while not closed, what it held when the breaker opened. Below the minimum, the rules on
     /// rates are inert.
     pub rates: Rates,
@@ -107,6 +111,8 @@ impl BreakerHandle {
     pub fn snapshot(&self) -> Snapshot {
         let Readings {
             state,
+            cause,
+            lasts,
             rates,
             consecutive,
             openings,
@@ -119,6 +125,8 @@ impl BreakerHandle {
         } = self.circuit().read(clock::now());
         Snapshot {
             state,
+            cause,
+            lasts,
             rates,
             consecutive_failures: consecutive,
             openings,

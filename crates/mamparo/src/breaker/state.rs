@@ -31,6 +31,9 @@ pub(super) struct Control {
     ramp_since: Option<Nanos>,
     /// The window as it was when it opened.
     rates: Rates,
+    /// Why it is in its state, and since when.
+    cause: Option<BreakerCause>,
+    since: Nanos,
     /// Whether another key has taken its place: nobody is to hear of it any more.
     retired: bool,
 }
@@ -115,6 +118,8 @@ impl Control {
             successes: 0,
             ramp_since: None,
             rates: Rates::default(),
+            cause: None,
+            since: 0,
             retired: false,
         }
     }
@@ -133,6 +138,16 @@ impl Control {
 
     pub(super) const fn ramp_since(&self) -> Option<Nanos> {
         self.ramp_since
+    }
+
+    /// Notes why and when it came into its state.
+    pub(super) const fn note(&mut self, cause: BreakerCause, now: Nanos) {
+        (self.cause, self.since) = (Some(cause), now);
+    }
+
+    /// Returns why it is in its state, and since when.
+    pub(super) const fn noted(&self) -> (Option<BreakerCause>, Nanos) {
+        (self.cause, self.since)
     }
 
     /// Returns the window as it was when the breaker opened.
@@ -292,6 +307,8 @@ impl Control {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Readings {
     pub(super) state: BreakerState,
+    pub(super) cause: Option<BreakerCause>,
+    pub(super) lasts: Duration,
     pub(super) rates: Rates,
     pub(super) consecutive: u32,
     pub(super) openings: u32,

@@ -28,6 +28,8 @@ struct Called<W> {
     scope: Scope,
     at: Instant,
     shared: Held<Shared<W>>,
+    /// What was never pending is not late, or blocks: no reason to look at the clock.
+    waited: bool,
 }
 
 impl<S: Service<Req>, W, Req> DeadlineFuture<S, W, Req> {
@@ -39,7 +41,12 @@ impl<S: Service<Req>, W, Req> DeadlineFuture<S, W, Req> {
         at: Instant,
         shared: Held<Shared<W>>,
     ) -> Self {
-        let called = Called { scope, at, shared };
+        let called = Called {
+            scope,
+            at,
+            shared,
+            waited: false,
+        };
         Self(Bounded::new(inner, called))
     }
 }
@@ -50,6 +57,11 @@ impl<W> Scoped for Called<W> {
     #[inline]
     fn enter<R>(&mut self, f: impl FnOnce() -> R) -> R {
         self.scope.enter(f)
+    }
+
+    #[inline]
+    fn note_wait(&mut self) {
+        self.waited = true;
     }
 }
 
@@ -67,6 +79,7 @@ impl<W> Operation for Called<W> {
             scope: &mut self.scope,
             wire: &self.shared.wire,
             observer: self.shared.observer.as_ref(),
+            late: self.shared.late.as_deref().filter(|_| self.waited),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Settings of a client's deadline.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use mamparo_core::shard::Spread;
 use mamparo_core::{Dependency, Observer};
@@ -24,6 +25,8 @@ pub(super) struct Shared<W> {
     pub(super) wire: W,
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
+    /// How many operations ended late, where somebody counts them.
+    pub(super) late: Option<Arc<AtomicU64>>,
 }
 
 impl DeadlineLayer<NoWire> {
@@ -52,6 +55,7 @@ impl<W: Clone> DeadlineLayer<W> {
                 wire,
                 dependency: Dependency::UNNAMED,
                 observer: None,
+                late: None,
             }),
         }
     }
@@ -68,6 +72,12 @@ impl<W: Clone> DeadlineLayer<W> {
     #[must_use]
     pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
         self.observed(Some(observer))
+    }
+
+    /// Counts what ended late.
+    pub(crate) fn counting_late(mut self, late: Arc<AtomicU64>) -> Self {
+        self.shared.change(|shared| shared.late = Some(late));
+        self
     }
 
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {

@@ -41,6 +41,7 @@ where
     ) -> Result<S::Response, BoxError> {
         let Attempted { outcome, verdict } = attempted;
         self.pay_in(verdict);
+        self.count(verdict);
         let not_resent = not_resent.filter(|_| verdict.kind().is_some());
         if let Some(reason) = not_resent {
             self.report(What::NotResent { verdict, reason });
@@ -54,6 +55,18 @@ where
             return outcome;
         }
         self.mark(outcome, verdict, not_resent)
+    }
+
+    /// Counts what is counted where an operation was paid in: here, and not by another owner of resends around this one.
+    fn count(&self, verdict: Verdict) {
+        let budget = self.made.shared.policy.budget();
+        match self.scene.called {
+            _ if self._deposits.is_none() => {}
+            0 => budget.note_unsent(),
+            1 => {}
+            _ if verdict.class() == Class::Success => budget.note_recovered(),
+            _ => {}
+        }
     }
 
     #[inline]

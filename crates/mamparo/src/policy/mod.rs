@@ -65,6 +65,7 @@ mod problem;
 mod resolve;
 mod schema;
 mod service;
+pub mod snapshot;
 mod source;
 mod tree;
 mod view;
@@ -75,10 +76,13 @@ pub use policies::{Loader, OtherProtocol, Policies, Policy, UnknownDependency};
 pub use problem::{InvalidPolicies, MAX_PROBLEMS, Problem, Severity};
 pub use schema::json_schema;
 pub use service::{ExternalRetrier, Service};
+pub use snapshot::Snapshot;
 pub use tree::Origin;
 pub use view::Effective;
 
 #[cfg(test)]
 mod reload_tests;
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,8 @@ use tower_layer::Layer;
 use super::bucket::Bucket;
 use super::error::limited;
 use super::{
-    Costed, HttpLimits, NoLimits, OneLimit, PerKey, PerTenant, RateLimit, RateLimitPolicy,
+    Costed, HttpLimits, NoLimits, OneLimit, PerKey, PerTenant, RateLimit, RateLimitHandle,
+    RateLimitPolicy,
 };
 
 /// Lets calls pass at a rate; see the [module](super).
@@ -220,6 +221,15 @@ impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
 
     pub(crate) fn policy(&self) -> &RateLimitPolicy {
         &self.shared.policy
+    }
+
+    /// Returns a handle that reads the limit of all calls that have no key.
+    #[must_use]
+    pub fn handle(&self) -> RateLimitHandle {
+        let Shared {
+            policy, since, one, ..
+        } = &*self.shared;
+        RateLimitHandle::new(*policy, *since, Arc::clone(one))
     }
 
     /// Returns for how many keys a limit is kept now.

@@ -79,6 +79,12 @@ impl Gcra {
         self.after(full_at, now, cost).1.saturating_sub(now)
     }
 
+    /// Returns how much may pass at once.
+    pub(super) fn room(self, full_at: u64, now: u64) -> u32 {
+        let free = self.tolerance.saturating_sub(full_at.saturating_sub(now));
+        u32::try_from(free / self.interval).unwrap_or(u32::MAX)
+    }
+
     /// The least `full_at` with which nothing passes for so long, and then one call after the other.
     pub(super) const fn closed(self, now: u64, wait: u64) -> u64 {
         let all = now.saturating_add(wait).saturating_add(self.tolerance);

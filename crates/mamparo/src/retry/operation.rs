@@ -297,10 +297,14 @@ impl<S: Clone, P, H> Operation<S, P, H> {
     {
         let attempts = self.scope.attempt();
         self.report_end(verdict, attempts);
-        if verdict.class() == Class::Success
-            && let Some(throttle) = self.throttle()
-        {
-            throttle.succeeded();
+        match verdict.class() {
+            Class::Success => {
+                if let Some(throttle) = self.throttle() {
+                    throttle.succeeded();
+                }
+            }
+            _ if attempts == 1 => self.count_unsent(&outcome, verdict),
+            _ => {}
         }
         if attempts == 1 && not_resent.is_none() {
             return outcome;
@@ -321,6 +325,9 @@ impl<S: Clone, P, H> Operation<S, P, H> {
         let indeterminate = indeterminate(verdict, self.plan.safety);
         let attempts = self.scope.attempt();
         let ending = Ending::new(attempts, not_resent, indeterminate);
+        if attempts > 1 && verdict.class() == Class::Success {
+            self.made.shared.policy.budget().note_recovered();
+        }
         match outcome {
             Ok(mut answer) => {
                 self.made.shared.protocol.mark(&mut answer, ending);
@@ -341,6 +348,20 @@ impl<S: Clone, P, H> Operation<S, P, H> {
                 let last = self.last_response();
                 Err(RetryError::new(self.scope.dependency(), ending, last, error).into())
             }
+        }
+    }
+
+    /// Counts an operation whose only attempt was refused on our side.
+    #[cold]
+    fn count_unsent<Res>(&self, outcome: &Result<Res, BoxError>, verdict: Verdict) {
+        let dependency = self.scope.dependency();
+        if verdict == Verdict::IGNORED
+            && self.sent_so_far() == 0
+            && outcome
+                .as_ref()
+                .is_err_and(|error| is_refusal(error, dependency))
+        {
+            self.made.shared.policy.budget().note_unsent();
         }
     }
 

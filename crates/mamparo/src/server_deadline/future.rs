@@ -74,6 +74,7 @@ impl<W> Operation for Arrived<W> {
             scope: &mut self.scope,
             wire: &self.shared.wire,
             observer: self.shared.observer.as_ref(),
+            late: None,
         }
     }
 

@@ -1,11 +1,14 @@
 //! What an operator reads of a stack while it works, and forces.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use mamparo_core::Budget;
 
 use super::{Protocol, Stack};
 use crate::breaker::{BreakerHandle, BreakerLayer};
 use crate::bulkhead::BulkheadHandle;
 use crate::load_shed::LoadShedLayer;
+use crate::rate_limit::RateLimitHandle;
 
 impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Returns a handle of the breaker that observes attempts; none where it is off.
@@ -42,6 +45,20 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     #[must_use]
     pub fn load_shed_layer(&self) -> Option<&LoadShedLayer<P>> {
         (!self.load_shed.policy().is_off()).then_some(&self.load_shed)
+    }
+
+    /// Returns a handle of the rate limit, which reads it; none where it is off.
+    #[must_use]
+    pub fn rate_limit_handle(&self) -> Option<RateLimitHandle> {
+        (!self.rate_limit.policy().is_off()).then(|| self.rate_limit.handle())
+    }
+
+    /// Returns how many operations so far ended later than their deadline, by more than timers are late: something blocks.
+    ///
+    /// Without an observer, what was never pending is not looked at: that would cost a look at the clock.
+    #[must_use]
+    pub fn late_operations(&self) -> u64 {
+        self.late.load(Relaxed)
     }
 
     /// Returns the budget that pays for resends.

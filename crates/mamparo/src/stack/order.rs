@@ -157,6 +157,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         DeadlineLayer::with_wire(self.deadline, wire)
             .dependency(self.dependency)
             .observed(self.observer.clone())
+            .counting_late(Arc::clone(&self.late))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::mem::swap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
@@ -53,6 +54,8 @@ pub struct Stack<O = Identity, A = Identity, F = Identity, P: Protocol = Http> {
     pub(super) operation_telemetry: O,
     pub(super) attempt_telemetry: A,
     pub(super) fallback: F,
+    /// How many operations ended late.
+    pub(super) late: Arc<AtomicU64>,
     /// Where newer settings come from.
     pub(super) source: Option<Arc<Source<P>>>,
     /// The parts that were set by hand since: a bit for each.
@@ -146,6 +149,7 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             operation_telemetry: Identity::new(),
             attempt_telemetry: Identity::new(),
             fallback: Identity::new(),
+            late: Arc::default(),
             source: None,
             by_hand: 0,
         }
@@ -376,6 +380,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
             operation_telemetry,
             attempt_telemetry,
             fallback,
+            late: self.late,
             source: self.source,
             by_hand: self.by_hand,
         }

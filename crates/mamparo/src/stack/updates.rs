@@ -95,6 +95,7 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             operation_telemetry: Identity::new(),
             attempt_telemetry: Identity::new(),
             fallback: Identity::new(),
+            late: Arc::clone(&self.late),
             source: None,
             by_hand: 0,
         }
