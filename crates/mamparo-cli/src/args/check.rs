@@ -18,6 +18,7 @@ Examples:
   mamparo check policies.toml
   mamparo check policies.toml --deny-warnings --format sarif > policies.sarif
   mamparo check shop/ orders/ inventory.toml       the plan of a chain: each of them is one service
+  mamparo check shop/ orders/ --svg > chain.svg    who calls whom, as a picture
   MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS=5 mamparo check policies.toml"#;
 
 const EXPLAIN: &str = r#"Exit codes:
@@ -45,6 +46,10 @@ pub(crate) struct CheckArgs {
     /// Draws who calls whom, as a Mermaid flow chart, instead of a report.
     #[arg(long, conflicts_with = "format")]
     pub(crate) mermaid: bool,
+
+    /// Draws the same as a picture instead, in SVG, which needs nothing else and suits light and dark pages.
+    #[arg(long, conflicts_with_all = ["format", "mermaid"])]
+    pub(crate) svg: bool,
 
     /// Exits with 1 on a warning too.
     #[arg(long)]

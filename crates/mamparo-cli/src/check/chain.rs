@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mamparo::policy::{Origin, Policy};
+use mamparo::policy::{Origin, Outline};
 use serde::Serialize;
 
 use super::service::Service;
@@ -44,18 +44,16 @@ pub(super) struct Factor {
 #[derive(Clone, Copy, Debug)]
 struct Hop<'a> {
     service: &'a Service,
-    dependency: &'a str,
-    policy: &'a Policy,
+    policy: &'a Outline,
 }
 
 impl Chain {
     /// Follows all calls; a single service that names no other retrier has no chain.
     pub(super) fn of(services: &[Service]) -> Self {
         let mut chain = Self::default();
-        let retriers = services.iter().any(|it| {
-            it.calls()
-                .any(|(name, _)| it.external(name).next().is_some())
-        });
+        let retriers = services
+            .iter()
+            .any(|it| it.calls().any(|to| it.external(to.name()).next().is_some()));
         if services.len() < 2 && !retriers {
             return chain;
         }
@@ -73,16 +71,12 @@ impl Chain {
         services: &BTreeMap<&str, &'a Service>,
         hops: &mut Vec<Hop<'a>>,
     ) {
-        for (dependency, policy) in service.calls() {
+        for policy in service.calls() {
             if self.paths.len() >= MAX_PATHS {
                 return;
             }
-            let hop = Hop {
-                service,
-                dependency,
-                policy,
-            };
-            hops.push(hop);
+            hops.push(Hop { service, policy });
+            let dependency = policy.name();
             let next = services.get(dependency).copied();
             let is_passed = hops.iter().any(|hop| hop.service.name == dependency);
             if is_passed {
@@ -99,7 +93,8 @@ impl Chain {
     /// A path is whole: what is it worth?
     fn end(&mut self, hops: &[Hop<'_>]) {
         let path = Path::of(hops);
-        if path.owners.len() > 1 {
+        // Two of one service were told when its policies were read.
+        if hops.iter().filter(|hop| hop.sends_again()).count() > 1 {
             self.find(owners(hops, &path));
         }
         for pair in hops.windows(2) {
@@ -146,7 +141,7 @@ fn outermost(services: &[Service]) -> Vec<&Service> {
         let others = services.iter().filter(|other| other.name != service.name);
         others
             .flat_map(Service::calls)
-            .any(|(name, _)| name == service.name)
+            .any(|to| to.name() == service.name)
     };
     let outer: Vec<_> = services
         .iter()
@@ -162,7 +157,7 @@ impl Path {
     fn of(hops: &[Hop<'_>]) -> Self {
         let factors: Vec<_> = hops.iter().flat_map(Hop::factors).collect();
         let outer = hops.iter().map(|hop| hop.service.name.clone());
-        let last = hops.iter().map(|hop| hop.dependency.to_owned()).next_back();
+        let last = hops.last().map(|hop| hop.policy.name().to_owned());
         let again = factors.iter().filter(|factor| factor.attempts > 1);
         Self {
             names: outer.chain(last).collect(),
@@ -176,13 +171,17 @@ impl Path {
 }
 
 impl Hop<'_> {
+    fn sends_again(&self) -> bool {
+        self.factors().iter().any(|factor| factor.attempts > 1)
+    }
+
     fn factors(&self) -> Vec<Factor> {
         let own = Factor {
             by: self.service.name.clone(),
             external: false,
             attempts: self.policy.plan().attempts(),
         };
-        let others = self.service.external(self.dependency);
+        let others = self.service.external(self.policy.name());
         let others = others.map(|(name, attempts)| Factor {
             by: name.to_owned(),
             external: true,
@@ -201,7 +200,7 @@ impl Hop<'_> {
     }
 
     fn path(&self, setting: &str) -> String {
-        format!("dependency.{}.{setting}", self.dependency)
+        format!("dependency.{}.{setting}", self.policy.name())
     }
 }
 
@@ -244,15 +243,16 @@ fn deadline(outer: &Hop<'_>, inner: &Hop<'_>) -> Option<Finding> {
         .min()?;
     let who = format!(
         "{} waits for {} for up to {patience:?}",
-        outer.service.name, outer.dependency
+        outer.service.name,
+        outer.policy.name()
     );
     let what = match inner_plan.deadline() {
-        None => format!("which sets no deadline for {}", inner.dependency),
+        None => format!("which sets no deadline for {}", inner.policy.name()),
         // What comes from a default gives way to the deadline that travels.
         Some(limit) if limit >= patience && is_written(inner) => {
             format!(
                 "which gives {} {limit:?}: deadlines don't shrink inward",
-                inner.dependency
+                inner.policy.name()
             )
         }
         Some(_) => return None,
@@ -282,7 +282,7 @@ fn is_written(hop: &Hop<'_>) -> bool {
 fn circle(hops: &[Hop<'_>]) -> Finding {
     let names: Vec<_> = hops.iter().map(|hop| hop.service.name.as_str()).collect();
     let last = hops.last();
-    let to = last.map_or("", |hop| hop.dependency);
+    let to = last.map_or("", |hop| hop.policy.name());
     let message = format!(
         "services call each other in a circle: {} → {to}",
         names.join(" → ")

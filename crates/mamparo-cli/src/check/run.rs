@@ -1,9 +1,11 @@
 //! The check, from what was typed to how it exits.
 
 use super::found::Found;
+use super::graph::Graph;
 use super::mermaid::mermaid;
 use super::sarif::sarif;
 use super::service::Service;
+use super::svg::{MAX_ARROWS, svg};
 use super::text::text;
 use crate::args::{CheckArgs, Report};
 use crate::exit::Exit;
@@ -24,7 +26,7 @@ pub(crate) fn check(args: &CheckArgs) -> Exit {
         true => Exit::REFUSED,
         false => Exit::Success,
     };
-    if args.mermaid {
+    if args.mermaid || args.svg {
         let errors = found.findings.iter().filter(|finding| finding.is_error());
         errors.for_each(|error| output::note(&framed(error)));
     }
@@ -49,7 +51,10 @@ fn services(args: &CheckArgs) -> Result<Vec<Service>, String> {
 
 fn report(args: &CheckArgs, services: &[Service], found: &Found) -> String {
     if args.mermaid {
-        return mermaid(services);
+        return mermaid(&Graph::of(services, usize::MAX));
+    }
+    if args.svg {
+        return svg(&Graph::of(services, MAX_ARROWS), &found.paths);
     }
     match args.format {
         Report::Text => text(found),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mamparo::policy::{Policies, Policy};
+use mamparo::policy::{Outline, Policies, Policy};
 
 use crate::policies::{Finding, files};
 
@@ -12,6 +12,9 @@ pub(super) struct Service {
     pub(super) name: String,
     /// None where they are refused.
     pub(super) policies: Option<Policies>,
+    /// What it says of itself, and of each dependency that could be read, whether they are refused or not.
+    about: mamparo::policy::Service,
+    outlines: Vec<Outline>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -30,11 +33,15 @@ impl Service {
         Ok(match Policies::load(&files) {
             Ok(policies) => Self {
                 name: policies.service().name.clone().unwrap_or(stem),
+                about: policies.service().clone(),
+                outlines: policies.iter().map(|(_, it)| it.outline()).collect(),
                 findings: policies.warnings().iter().map(Finding::from).collect(),
                 policies: Some(policies),
             },
             Err(refused) => Self {
-                name: stem,
+                name: refused.service().name.clone().unwrap_or(stem),
+                about: refused.service().clone(),
+                outlines: refused.outlines().to_vec(),
                 findings: refused.problems().iter().map(Finding::from).collect(),
                 policies: None,
             },
@@ -47,21 +54,14 @@ impl Service {
     }
 
     /// The dependencies that it calls while it serves.
-    pub(super) fn calls(&self) -> impl Iterator<Item = (&str, &Policy)> {
-        let does_call = |name: &str| {
-            self.policies
-                .as_ref()
-                .is_some_and(|it| it.service().does_call(name))
-        };
-        self.dependencies().filter(move |(name, _)| does_call(name))
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Outline> {
+        let outlines = self.outlines.iter();
+        outlines.filter(|outline| self.about.does_call(outline.name()))
     }
 
     /// What sends its calls of a dependency again outside of the policies: who, and how many attempts.
     pub(super) fn external(&self, dependency: &str) -> impl Iterator<Item = (&str, u32)> {
-        let retriers = self
-            .policies
-            .iter()
-            .flat_map(|it| &it.service().external_retriers);
+        let retriers = self.about.external_retriers.iter();
         let before = retriers.filter(move |retrier| retrier.is_before(dependency));
         before.map(|retrier| (retrier.name.as_str(), retrier.attempts))
     }

@@ -84,11 +84,12 @@ fn arithmetic(plan: &Plan) -> Vec<String> {
     ]
 }
 
-fn along(path: &Path) -> String {
+pub(super) fn along(path: &Path) -> String {
     let names = path.names.join(" → ");
-    let factors: Vec<_> = path
-        .factors
-        .iter()
+    // What was declared to send nothing again is no factor.
+    let factors = path.factors.iter();
+    let factors: Vec<_> = factors
+        .filter(|it| !it.external || it.attempts > 1)
         .map(|it| it.attempts.to_string())
         .collect();
     let calls = plural(

@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod articles;
+#[cfg(test)]
 mod bad_input;
+#[cfg(test)]
+mod chain_picture;
 #[cfg(test)]
 mod check;
 #[cfg(test)]

@@ -50,6 +50,39 @@ fn the_schema_accepts_what_the_loader_accepts() {
     }
 }
 
+/// What the documentation shows is what the schema and the loader accept.
+#[test]
+fn the_schema_accepts_every_file_that_the_documentation_shows() {
+    let schema = jsonschema::draft202012::new(&shipped()).expect("a schema");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let text = |file: &str| fs::read_to_string(format!("{root}/{file}")).expect(file);
+    let mut shown = vec![("examples/policies.toml", text("examples/policies.toml"))];
+    for file in ["README.md", "docs/policy.md", "docs/cli.md"] {
+        let page = text(file);
+        let blocks = page.split("```toml\n").skip(1);
+        let blocks = blocks.filter_map(|block| Some(block.split_once("```")?.0.to_owned()));
+        shown.extend(
+            blocks
+                .filter(|block| block.contains("[dependency."))
+                .map(|block| (file, block)),
+        );
+    }
+    for (file, document) in &shown {
+        let value: Value = toml::from_str(document).expect(file);
+        let told = schema.iter_errors(&value).map(|it| it.to_string());
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            Vec::<String>::new(),
+            "{file}: {document}"
+        );
+        let loader = Policies::loader().text(file, &**document, mamparo::policy::Format::Toml);
+        let policies = loader.load().expect(file);
+        assert_eq!(policies.warnings(), [], "{file}");
+    }
+    let files: std::collections::BTreeSet<_> = shown.iter().map(|(file, _)| file).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+}
+
 /// Each of these lines fails both ways.
 #[test]
 fn the_schema_refuses_what_the_loader_refuses() {
@@ -68,6 +101,10 @@ fn the_schema_refuses_what_the_loader_refuses() {
         "bulkhead = { max_concurrent = 1.5 }",
         "hedge = { idempotent_only = \"yes\" }",
         "url = 80",
+        "retry = { methods = [\"get\"] }",
+        "retry = { also_retry = [\"breaker_open\"] }",
+        "idempotency_key = { retention = 24 }",
+        "budget = { max_concurrent = 0 }",
     ];
     for line in broken {
         let document = format!("[dependency.catalog]\n{line}\n");

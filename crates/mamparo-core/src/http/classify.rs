@@ -1,6 +1,6 @@
 //! Which answers are failures, and which of them may be sent again.
 
-use http::{HeaderMap, HeaderName, Response, StatusCode};
+use http::{HeaderMap, HeaderName, Method, Response, StatusCode};
 use http_body::Body;
 use std::sync::Arc;
 
@@ -11,6 +11,9 @@ use crate::{BoxError, InvalidSetting, Kind, Resend, Verdict};
 
 /// As many statuses as `also_retry` and `never_retry` may list, each.
 pub const MAX_LISTED_STATUSES: usize = 32;
+
+/// As many methods as `idempotent_methods` may list.
+pub const MAX_LISTED_METHODS: usize = 32;
 
 /// Judges HTTP answers.
 ///
@@ -53,6 +56,8 @@ pub struct HttpBuilder {
     should_retry: Option<HeaderName>,
     exhausted: Option<HeaderName>,
     key: HeaderName,
+    /// None for those of the standards.
+    idempotent_methods: Option<Vec<Method>>,
     wall_clock: Arc<dyn WallClock>,
 }
 
@@ -76,6 +81,15 @@ impl Http {
         self
     }
 
+    /// Tells whether requests of a method take effect once, however often they are sent.
+    #[must_use]
+    pub fn is_idempotent(&self, method: &Method) -> bool {
+        match &self.rules.idempotent_methods {
+            None => method.is_idempotent(),
+            Some(methods) => methods.contains(method),
+        }
+    }
+
     /// Starts from the defaults.
     #[must_use]
     pub fn builder() -> HttpBuilder {
@@ -85,6 +99,7 @@ impl Http {
             should_retry: None,
             exhausted: Some(EXHAUSTED_HEADER),
             key: IDEMPOTENCY_KEY,
+            idempotent_methods: None,
             wall_clock: Arc::new(SystemClock),
         }
     }
@@ -193,6 +208,26 @@ impl HttpBuilder {
         self
     }
 
+    /// Names the idempotent methods: these, and no others, unless a request carries a key.
+    ///
+    /// By default they are those of RFC 9110 §9.2.2 and QUERY. The contract of a dependency may say otherwise: its PUT
+    /// may count a visit, its POST may only search.
+    ///
+    /// ```
+    /// use http::Method;
+    /// use mamparo_core::http::Http;
+    ///
+    /// let http = Http::builder().idempotent_methods([Method::GET, Method::HEAD]).build()?;
+    /// assert!(http.is_idempotent(&Method::GET));
+    /// assert!(!http.is_idempotent(&Method::PUT));
+    /// # Ok::<(), mamparo_core::InvalidSetting>(())
+    /// ```
+    #[must_use]
+    pub fn idempotent_methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.idempotent_methods = Some(methods.into_iter().collect());
+        self
+    }
+
     /// Sets the wall clock against which an HTTP date is read when the answer has no `Date`.
     #[must_use]
     pub fn wall_clock(mut self, clock: impl WallClock) -> Self {
@@ -204,8 +239,8 @@ impl HttpBuilder {
     ///
     /// # Errors
     ///
-    /// Refuses a status that both lists name, one that is no failure, and lists longer than
-    /// [`MAX_LISTED_STATUSES`].
+    /// Refuses a status that both lists name, one that is no failure, lists longer than
+    /// [`MAX_LISTED_STATUSES`], and more methods than [`MAX_LISTED_METHODS`].
     pub fn build(self) -> Result<Http, InvalidSetting> {
         for (name, list) in [
             ("also_retry", &self.also_retry),
@@ -218,6 +253,11 @@ impl HttpBuilder {
                     "must list 32 statuses at most",
                 ));
             }
+        }
+        let methods = self.idempotent_methods.as_ref().map_or(0, Vec::len);
+        if methods > MAX_LISTED_METHODS {
+            let most = "must list 32 methods at most";
+            return Err(InvalidSetting::new("idempotent_methods", methods, most));
         }
         let also = "must be a 4xx or 5xx status that never_retry does not name: a success is not sent again";
         for status in &self.also_retry {

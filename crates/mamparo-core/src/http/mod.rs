@@ -11,7 +11,8 @@ pub mod hint;
 
 pub use body::GuardedBody;
 pub use classify::{
-    EXHAUSTED_HEADER, Http, HttpBuilder, HttpEnds, IDEMPOTENCY_KEY, MAX_LISTED_STATUSES,
+    EXHAUSTED_HEADER, Http, HttpBuilder, HttpEnds, IDEMPOTENCY_KEY, MAX_LISTED_METHODS,
+    MAX_LISTED_STATUSES,
 };
 
 #[cfg(test)]

@@ -174,7 +174,34 @@ fn a_budget_says_what_it_allowed_and_what_was_consumed() {
     assert_eq!(points("mamparo.budget.consumed"), [(catalog, 1), (free, 0)]);
 }
 
-/// I4: whatever is watched, collecting succeeds, again and again.
+/// Row I4: dependencies come while others collect, and those that stay are told each time.
+#[test]
+fn collecting_while_dependencies_come_says_those_that_stay_each_time() {
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider).watch_budget("stays", &Budget::default());
+    std::thread::scope(|scope| {
+        let comes = scope.spawn(|| {
+            for number in 0..200 {
+                let name = format!("comes-{number}");
+                drop(metrics.clone().watch_budget(&*name, &Budget::default()));
+            }
+        });
+        loop {
+            let done = comes.is_finished();
+            let points = counted.points("mamparo.budget.consumed");
+            assert!(
+                points.contains_key("mamparo.dependency=stays"),
+                "{points:?}"
+            );
+            if done {
+                assert_eq!(points.len(), 201);
+                break;
+            }
+        }
+    });
+}
+
+/// Whatever is watched, collecting succeeds, again and again.
 #[test]
 fn collecting_twice_says_the_same() {
     let counted = Counted::new();

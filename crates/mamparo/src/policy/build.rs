@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, StatusCode};
+use http::{HeaderName, Method, StatusCode};
 use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use mamparo_core::{Backoff, Budget, InvalidSetting, Jitter, Reserve};
@@ -27,6 +27,7 @@ use crate::stack::{Protocol, Stack};
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) const MAX_ATTEMPTS: u32 = 3;
+pub(super) const MAX_HINT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const BODY_IDLE: Duration = Duration::from_secs(10);
 
@@ -97,7 +98,10 @@ fn refused(view: &View, error: &InvalidSetting, part: &str) -> Box<Problem> {
         None => error.to_string(),
     };
     let remedy = match super::schema::find(path) {
-        Some(field) => format!("{} The default is {}.", field.says, field.default),
+        Some(field) => format!(
+            "write another value, or leave it out: the default is {}. {}",
+            field.default, field.says
+        ),
         None => "mend it, or leave it out".to_owned(),
     };
     let path = view.path(path);
@@ -231,6 +235,9 @@ fn budget(view: &View) -> Result<Budget, InvalidSetting> {
     if let Some(least) = view.count_u32("budget.min_per_second") {
         builder = builder.min_per_second(least);
     }
+    if let Some(most) = view.count_u32("budget.max_concurrent") {
+        builder = builder.max_concurrent(most);
+    }
     builder.build()
 }
 
@@ -350,7 +357,14 @@ fn classifier(view: &View) -> Result<Http, InvalidSetting> {
     let also =
         statuses("retry.also_retry").fold(Http::builder(), |it, status| it.also_retry(status));
     let never = statuses("retry.never_retry");
-    never
-        .fold(also, |it, status| it.never_retry(status))
-        .build()
+    let mut builder = never.fold(also, |it, status| it.never_retry(status));
+    if view.is_written("retry.methods") {
+        let listed = view.list("retry.methods").iter();
+        let methods = listed.filter_map(|item| match &item.value {
+            Value::Text(name) => Method::from_bytes(name.as_bytes()).ok(),
+            _ => None,
+        });
+        builder = builder.idempotent_methods(methods);
+    }
+    builder.build()
 }

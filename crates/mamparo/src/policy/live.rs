@@ -83,6 +83,7 @@ enum Change {
 pub(super) struct Changes {
     all: Vec<Change>,
     dropped: BTreeMap<String, Policy>,
+    refused: Vec<View>,
 }
 
 impl Dependencies {
@@ -90,7 +91,7 @@ impl Dependencies {
     pub(super) fn changes(&self, views: Vec<View>, problems: &mut Vec<Problem>) -> Changes {
         let mut dropped = self.named.clone();
         dropped.extend(self.dropped.clone());
-        let mut all = Vec::new();
+        let (mut all, mut refused) = (Vec::new(), Vec::new());
         for view in views {
             let there = dropped.remove(&view.name);
             if let Some(there) = &there
@@ -103,6 +104,7 @@ impl Dependencies {
                 Ok(built) => built,
                 Err(problem) => {
                     problems.push(*problem);
+                    refused.push(view);
                     continue;
                 }
             };
@@ -112,16 +114,29 @@ impl Dependencies {
                 }
                 Some(_) if self.named.contains_key(&view.name) => {
                     problems.push(other_protocol(&view));
+                    refused.push(view);
                     continue;
                 }
                 _ => Change::Begins(view, built),
             });
         }
-        Changes { all, dropped }
+        Changes {
+            all,
+            dropped,
+            refused,
+        }
     }
 }
 
 impl Changes {
+    /// Does nothing, and gives back what was to be done.
+    pub(super) fn into_views(self) -> impl Iterator<Item = View> {
+        let views = self.all.into_iter().map(|change| match change {
+            Change::Begins(view, _) | Change::Stays(view, _) | Change::Changes(view, ..) => view,
+        });
+        views.chain(self.refused)
+    }
+
     /// Does it: nothing here can fail.
     pub(super) fn apply(self) -> Dependencies {
         let apply = |change| match change {

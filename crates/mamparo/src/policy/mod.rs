@@ -60,6 +60,7 @@ mod check;
 mod describe;
 mod format;
 mod live;
+mod outline;
 mod policies;
 mod problem;
 mod resolve;
@@ -72,6 +73,7 @@ mod view;
 
 pub use check::{Plan, Segment};
 pub use format::Format;
+pub use outline::Outline;
 pub use policies::{Loader, OtherProtocol, Policies, Policy, UnknownDependency};
 pub use problem::{InvalidPolicies, MAX_PROBLEMS, Problem, Severity};
 pub use schema::json_schema;
@@ -82,6 +84,8 @@ pub use view::Effective;
 
 #[cfg(test)]
 mod reload_tests;
+#[cfg(test)]
+mod settings_tests;
 #[cfg(test)]
 mod snapshot_tests;
 #[cfg(test)]

@@ -13,7 +13,8 @@ use super::live::{Dependencies, Live};
 use super::problem::MAX_PROBLEMS;
 use super::view::{Effective, View};
 use super::{
-    Format, InvalidPolicies, Origin, Plan, Problem, Service, Severity, describe, resolve, source,
+    Format, InvalidPolicies, Origin, Outline, Plan, Problem, Service, Severity, check, describe,
+    resolve, source,
 };
 use crate::stack::{Stack, WorstCase};
 
@@ -216,17 +217,21 @@ impl Loader {
         let mut views = resolve::resolve(&documents, environment, &mut problems);
         let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
         let service = Service::of(&documents, &names, &mut problems);
+        check::one_layer_retries(&views, &service, &mut problems);
         let files = self.files.iter();
         let order: Vec<_> = files.map(|path| path.display().to_string()).collect();
         problems.sort_by_cached_key(|problem| problem.place(&order));
         // What was refused by name is not refused again by a builder.
-        if problems.iter().any(is_error) {
-            views.clear();
-        }
+        let refused = match problems.iter().any(is_error) {
+            true => std::mem::take(&mut views),
+            false => Vec::new(),
+        };
         let changes = there.changes(views, &mut problems);
         if problems.iter().any(is_error) {
             problems.truncate(MAX_PROBLEMS);
-            return Err(InvalidPolicies::new(problems));
+            let views = refused.into_iter().chain(changes.into_views());
+            let read = views.filter(|view| view.is_read).map(Outline::new);
+            return Err(InvalidPolicies::new(problems, service, read.collect()));
         }
         Ok(Loaded {
             service,

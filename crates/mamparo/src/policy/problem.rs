@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
-use super::Origin;
+use super::{Origin, Outline, Service};
 
 /// As many problems as are told at once: what follows is often a consequence.
 pub const MAX_PROBLEMS: usize = 100;
@@ -106,20 +106,42 @@ impl Display for Problem {
 }
 
 /// Why policies were refused: all that is wrong with them, at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct InvalidPolicies {
     problems: Vec<Problem>,
+    service: Service,
+    outlines: Vec<Outline>,
 }
 
 impl InvalidPolicies {
-    pub(super) const fn new(problems: Vec<Problem>) -> Self {
-        Self { problems }
+    pub(super) const fn new(
+        problems: Vec<Problem>,
+        service: Service,
+        outlines: Vec<Outline>,
+    ) -> Self {
+        Self {
+            problems,
+            service,
+            outlines,
+        }
     }
 
     /// Returns all problems, in the order of the files; errors and warnings.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// Returns what is said of the service that they belong to.
+    #[must_use]
+    pub const fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Returns the dependencies whose settings could all be read, though what they say together may be refused.
+    #[must_use]
+    pub fn outlines(&self) -> &[Outline] {
+        &self.outlines
     }
 }
 

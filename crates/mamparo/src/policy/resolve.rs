@@ -59,9 +59,10 @@ pub(super) fn resolve(
             continue;
         };
         checked(table, DEPENDENCY, &path, problems);
-        let (view, profiles) = all.view(name, node, table, problems);
+        let (mut view, profiles) = all.view(name, node, table, problems);
         // Arithmetic with values that are refused would only add to the noise.
-        if problems.len() == before && profiles.is_disjoint(&broken) {
+        view.is_read = problems.len() == before && profiles.is_disjoint(&broken);
+        if view.is_read {
             check::check(&view, problems);
         }
         views.push(view);
@@ -172,6 +173,7 @@ impl Documents {
             name: name.to_owned(),
             table,
             origin: node.origin.clone(),
+            is_read: false,
         };
         (view, line.into_iter().collect())
     }
@@ -181,7 +183,7 @@ impl Documents {
         let known: Vec<_> = self.profiles.keys().map(String::as_str).collect();
         let remedy = match known.is_empty() {
             true => format!("write [profile.{name}], or leave profile out"),
-            false => format!("the profiles are {}", known.join(", ")),
+            false => format!("write one of {}, or add [profile.{name}]", known.join(", ")),
         };
         let path = format!("{owner}.profile");
         Problem::error(

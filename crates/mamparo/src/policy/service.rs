@@ -1,8 +1,8 @@
 //! The service that the policies belong to: what it calls while it serves, and who else sends its requests again.
 
-use super::Problem;
 use super::schema::{EXTERNAL_RETRIER, SERVICE, checked, join};
 use super::tree::{Node, Table, Value};
+use super::{Origin, Problem};
 
 /// The service whose policies these are, as the plan of a chain sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct ExternalRetrier {
     pub attempts: u32,
     /// The dependencies that are called through it; none was written where it is all of them.
     pub calls: Option<Vec<String>>,
+    /// Where it was written.
+    pub origin: Origin,
 }
 
 impl ExternalRetrier {
@@ -121,6 +123,7 @@ fn retrier(node: &Node, known: &[&str], problems: &mut Vec<Problem>) -> Option<E
         name: text(table, "name").unwrap_or_else(|| "external".to_owned()),
         attempts: attempts?,
         calls,
+        origin: node.origin.clone(),
     })
 }
 

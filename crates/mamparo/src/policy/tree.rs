@@ -91,7 +91,7 @@ impl Value {
             Self::Text(_) => "a text",
             Self::Integer(_) => "a whole number",
             Self::Float(_) => "a number",
-            Self::Bool(_) => "true or false",
+            Self::Bool(_) => "a boolean",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
         }

@@ -13,6 +13,8 @@ pub(super) struct View {
     pub(super) table: Table,
     /// Where the dependency's own table begins.
     pub(super) origin: Origin,
+    /// Whether each setting is known and of its kind.
+    pub(super) is_read: bool,
 }
 
 impl View {

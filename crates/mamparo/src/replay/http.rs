@@ -153,7 +153,7 @@ where
 
     fn safety(&self, request: &Request<B>) -> Safety {
         let headers = request.headers();
-        let safety = if request.method().is_idempotent() {
+        let safety = if self.is_idempotent(request.method()) {
             Safety::IDEMPOTENT
         } else {
             Safety::UNSAFE

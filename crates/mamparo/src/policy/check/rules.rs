@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Plan;
+use super::resends;
 use crate::policy::Problem;
 use crate::policy::build::{attempt_timeout_path, max_attempts};
 use crate::policy::describe::millis;
@@ -18,10 +19,14 @@ const ALL: &[Rule] = &[
     one_owner_of_resends,
     a_window_sees_the_minimum_of_calls,
     a_budget_is_less_than_everything,
+    resends::an_unsafe_request_carries_a_key,
+    resends::a_key_is_known_until_the_last_resend,
     a_rate_has_a_count,
     shedding_has_a_rule,
     a_deadline_is_set,
     waits_are_spread,
+    resends::a_breaker_sees_what_resends_mend,
+    resends::statuses_and_methods_are_of_http,
 ];
 
 /// Adds what contradicts itself, and what is legal but unwise.
@@ -104,7 +109,8 @@ fn an_attempt_is_shorter_than_the_deadline(view: &View) -> Option<Problem> {
         millis(deadline)
     );
     let remedy = format!(
-        "make it shorter than the deadline ({})",
+        "make it shorter than the deadline, {} ({})",
+        millis(deadline),
         view.origin("deadline")
     );
     Some(Problem::error(
@@ -129,7 +135,8 @@ fn a_wait_is_shorter_than_the_deadline(view: &View) -> Option<Problem> {
         millis(deadline)
     );
     let remedy = format!(
-        "make it shorter than the deadline ({})",
+        "make it shorter than the deadline, {} ({})",
+        millis(deadline),
         view.origin("deadline")
     );
     Some(Problem::error(
@@ -202,7 +209,7 @@ fn a_budget_is_less_than_everything(view: &View) -> Option<Problem> {
         &view.origin(path),
         view.path(path),
         message,
-        "0.2 is 20 %, the default",
+        "write a share from 0 to 1: 0.2 is 20 %, the default",
     ))
 }
 
@@ -225,13 +232,13 @@ fn shedding_has_a_rule(view: &View) -> Option<Problem> {
     if !view.is_on("load_shed", false) || view.is_written("load_shed.max_in_flight") {
         return None;
     }
-    let message = "load is shed by no rule";
+    let message = "it does not say at which load operations are refused";
     Some(Problem::error(
         "missing-value",
         &view.origin("load_shed"),
         view.path("load_shed"),
         message,
-        "write max_in_flight: how many operations may be under way before the next is refused",
+        "write max_in_flight = 200, or as many operations as may be under way before the next is refused",
     ))
 }
 
@@ -239,13 +246,19 @@ fn a_deadline_is_set(view: &View) -> Option<Problem> {
     if view.limit_or("deadline", Duration::ZERO).is_some() {
         return None;
     }
-    let message = "an operation may take for ever, unless its caller has a deadline";
+    let plan = Plan::of(view);
+    let at_least = match plan.sum().filter(|_| plan.attempts() > 1) {
+        Some(sum) => format!(": {sum}, and what the dependency asks to wait on top"),
+        None => String::new(),
+    };
+    let message =
+        format!("an operation may take for ever, unless its caller has a deadline{at_least}");
     Some(Problem::warning(
         "no-deadline",
         &view.origin("deadline"),
         view.path("deadline"),
         message,
-        "write how long its caller can wait at most",
+        r#"write how long its caller can wait at most, such as deadline = "2s""#,
     ))
 }
 

@@ -60,13 +60,18 @@ fn value(node: &Node, field: &'static Field, path: &str, problems: &mut Vec<Prob
 
 #[cold]
 fn refused(value: &Value, field: &'static Field, node: &Node, path: &str) -> Problem {
+    if let (Kind::Statuses, Value::List(items), "also_retry") = (&field.kind, value, field.name)
+        && let Some(name) = items.iter().find_map(breaker)
+    {
+        return breaker_retried(name, node, path);
+    }
     let wants = field.kind.wants();
     let message = match (&field.kind, value) {
         (Kind::Count(..), Value::Integer(_))
         | (Kind::Number(..), Value::Integer(_) | Value::Float(_)) => {
             format!("{value} is out of bounds, and should be {wants}")
         }
-        (Kind::Statuses | Kind::Texts, Value::List(_)) => {
+        (Kind::Statuses | Kind::Texts | Kind::Words(_), Value::List(_)) => {
             format!("{value} is no such list, and should be {wants}")
         }
         (Kind::Duration | Kind::Limit(_) | Kind::Choice(_) | Kind::Switch(..), Value::Text(_)) => {
@@ -77,6 +82,32 @@ fn refused(value: &Value, field: &'static Field, node: &Node, path: &str) -> Pro
     let write = instead(value, &field.kind).map_or_else(String::new, |it| format!("write {it}. "));
     let remedy = format!("{write}{} The default is {}.", field.says, field.default);
     Problem::error("bad-value", &node.origin, path, message, remedy)
+}
+
+/// The name under which a list of what is sent again has the breaker's own rejection.
+fn breaker(item: &Node) -> Option<&str> {
+    let Value::Text(text) = &item.value else {
+        return None;
+    };
+    let name = text.to_ascii_lowercase();
+    let means = |word| name.contains(word);
+    (means("breaker") || means("circuit") || means("callnotpermitted")).then_some(text)
+}
+
+#[cold]
+fn breaker_retried(name: &str, node: &Node, path: &str) -> Problem {
+    let message = format!(
+        "{name:?} would send again what the breaker has just refused, and refuses until it is no longer open"
+    );
+    let remedy = "leave it out: a breaker's rejection ends the operation at once, and says when to come back. The list is of HTTP \
+                  statuses such as [404, 409]";
+    Problem::error(
+        "breaker-rejection-retried",
+        &node.origin,
+        path,
+        message,
+        remedy,
+    )
 }
 
 /// What was probably meant.
@@ -101,6 +132,15 @@ fn instead(value: &Value, kind: &Kind) -> Option<String> {
             .parse::<bool>()
             .ok()
             .map(|flag| format!("{flag}, without quotes")),
+        (Kind::Words(words), Value::List(items)) => items.iter().find_map(|item| {
+            let Value::Text(text) = &item.value else {
+                return None;
+            };
+            let known = words.iter().copied();
+            let other = known.clone().all(|word| word != text);
+            let word = nearest(&text.to_ascii_uppercase(), known).filter(|_| other)?;
+            Some(format!("{word:?} for {text:?}"))
+        }),
         (Kind::Switch(words, _), Value::Bool(false)) => {
             words.first().map(|word| format!("{word:?}"))
         }
@@ -143,6 +183,9 @@ fn fits(value: &Value, kind: &Kind) -> bool {
         (Kind::Texts, Value::List(items)) => items
             .iter()
             .all(|item| matches!(item.value, Value::Text(_))),
+        (Kind::Words(words), Value::List(items)) => items
+            .iter()
+            .all(|item| matches!(&item.value, Value::Text(text) if words.contains(&text.as_str()))),
         (Kind::Statuses, Value::List(items)) => items.iter().all(
             |item| matches!(item.value, Value::Integer(status) if (400..600).contains(&status)),
         ),

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::field::Kind::{
-    Choice, Count, Duration, Flag, Limit, Number, Statuses, Switch, Table, Text,
+    Choice, Count, Duration, Flag, Limit, Number, Statuses, Switch, Table, Text, Words,
 };
 
 pub(super) const fn field(
@@ -149,6 +149,12 @@ const IDEMPOTENCY_KEY: &[Field] = &[
         "quoted",
         "How it is written.",
     ),
+    field(
+        "retention",
+        Duration,
+        "none",
+        "How long the dependency remembers a key; it must be longer than an operation sends again.",
+    ),
 ];
 
 const BULKHEAD: &[Field] = &[
@@ -221,6 +227,16 @@ const RETRY: &[Field] = &[
         "[]",
         "Statuses that are not sent again.",
     ),
+    field(
+        "methods",
+        Words(METHODS),
+        "the idempotent ones, as RFC 9110 has them, and QUERY",
+        "Methods whose requests are sent again though nobody knows what became of the first; with a key, any is.",
+    ),
+];
+
+const METHODS: &[&str] = &[
+    "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PUT", "DELETE", "POST", "PATCH",
 ];
 
 const BACKOFF: &[Field] = &[
@@ -291,6 +307,12 @@ const BUDGET: &[Field] = &[
         Count(0, 1_000_000),
         "10",
         "Resends a second that are paid for however little traffic there is.",
+    ),
+    field(
+        "max_concurrent",
+        Count(1, 1_000_000),
+        "none",
+        "How many resends are under way at once, their waits included.",
     ),
 ];
 

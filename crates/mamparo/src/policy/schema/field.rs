@@ -32,6 +32,8 @@ pub(in crate::policy) enum Kind {
     Texts,
     /// One of some words.
     Choice(&'static [&'static str]),
+    /// A list of some words.
+    Words(&'static [&'static str]),
     /// A list of HTTP statuses.
     Statuses,
     /// A table.
@@ -64,6 +66,7 @@ impl Kind {
             Self::Text => "a text in quotes".into(),
             Self::Texts => "a list of texts in quotes".into(),
             Self::Choice(choices) => words(choices),
+            Self::Words(choices) => format!("a list of {}", words(choices)),
             Self::Statuses => "a list of HTTP statuses such as [404, 409]".into(),
             Self::Table(_) => "a table".into(),
             Self::Switch(choices, _) => format!("a table, or {}", words(choices)),

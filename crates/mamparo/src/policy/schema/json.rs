@@ -81,6 +81,7 @@ fn kind(kind: &Kind) -> Value {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Text => json!({ "type": "string" }),
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Words(words) => json!({ "type": "array", "items": { "enum": words } }),
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Statuses => json!({
             "type": "array",
