@@ -19,7 +19,10 @@ pub(super) enum Thing {
     Pass(usize),
 }
 
-/// A thing in its place.
+/// A column, and a thing that stands there.
+pub(super) type Place = (usize, Thing);
+
+/// A thing, and how low it stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) thing: Thing,
@@ -32,7 +35,7 @@ pub(super) struct Placed {
 pub(super) struct Layout {
     pub(super) columns: Vec<Vec<Placed>>,
     /// The things that each arrow goes through, from its outer end inward: their columns, and their places there.
-    pub(super) ways: BTreeMap<usize, Vec<(usize, Thing)>>,
+    pub(super) ways: BTreeMap<usize, Vec<Place>>,
 }
 
 impl Layout {
@@ -70,7 +73,7 @@ impl Layout {
             layout.sweep(gap, true);
             layout.sweep(gap, false);
         }
-        layout.to_the_edge();
+        layout.start_at_zero();
         layout
     }
 
@@ -80,14 +83,14 @@ impl Layout {
     }
 
     /// Where a thing stands.
-    pub(super) fn y(&self, (column, thing): (usize, Thing)) -> f64 {
+    pub(super) fn y(&self, (column, thing): Place) -> f64 {
         let mut there = self.columns[column].iter();
         there.find(|it| it.thing == thing).map_or(0.0, |it| it.y)
     }
 
     /// Moves each thing towards the middle of its neighbours on one side, as far as those of its own column let it.
     fn sweep(&mut self, gap: f64, inward: bool) {
-        let mut wishes: BTreeMap<(usize, Thing), Vec<f64>> = BTreeMap::new();
+        let mut wishes: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
         let columns = self.columns.len();
         let order: Vec<usize> = match inward {
             true => (0..columns).collect(),
@@ -104,24 +107,26 @@ impl Layout {
                 by_place.then(one.thing.cmp(&other.thing))
             });
             apart(&mut self.columns[column], gap);
-            for way in self.ways.values() {
-                for pair in way.windows(2) {
-                    let (here, there) = match (pair, inward) {
-                        ([one, other], true) => (one, other),
-                        ([one, other], false) => (other, one),
-                        _ => continue,
-                    };
-                    if here.0 == column {
-                        let y = self.y(*here);
-                        wishes.entry(*there).or_default().push(y);
-                    }
-                }
+            for (here, there) in self.steps(inward).filter(|(here, _)| here.0 == column) {
+                wishes.entry(there).or_default().push(self.y(here));
             }
         }
     }
 
+    /// Each step of each arrow from one column to the next, inward or outward.
+    fn steps(&self, inward: bool) -> impl Iterator<Item = (Place, Place)> {
+        let ways = self.ways.values();
+        ways.flat_map(move |way| {
+            let steps = way.iter().zip(way.iter().skip(1));
+            steps.map(move |(outer, inner)| match inward {
+                true => (*outer, *inner),
+                false => (*inner, *outer),
+            })
+        })
+    }
+
     /// The highest thing stands at 0.
-    fn to_the_edge(&mut self) {
+    fn start_at_zero(&mut self) {
         let all = self.columns.iter().flatten().map(|placed| placed.y);
         let top = all.fold(f64::INFINITY, f64::min);
         for placed in self.columns.iter_mut().flatten() {

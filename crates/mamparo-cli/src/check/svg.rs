@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::chain::Path;
 use super::graph::{Arrow, Graph, Node};
-use super::layout::{Layout, Thing};
+use super::layout::{Layout, Place, Thing};
 use super::text::along;
 
 /// As many calls are drawn: of more nobody sees anything.
@@ -68,8 +68,9 @@ pub(super) fn svg(graph: &Graph, paths: &[Path]) -> String {
     let mut picture = Picture::new(size, graph);
     for (number, way) in &layout.ways {
         let arrow = &graph.arrows[*number];
-        let points = way.iter().map(|at| (spans[at.0], layout.y(*at))).collect();
-        picture.arrow(arrow, points, goes_back(arrow, way));
+        let points = way.iter().map(|at| (spans[at.0], layout.y(*at)));
+        let points: Vec<_> = points.collect();
+        picture.arrow(arrow, &points, goes_back(arrow, way));
     }
     for (column, things) in layout.columns.iter().enumerate() {
         for placed in things {
@@ -87,7 +88,7 @@ pub(super) fn svg(graph: &Graph, paths: &[Path]) -> String {
     picture.finish()
 }
 
-fn goes_back(arrow: &Arrow, way: &[(usize, Thing)]) -> bool {
+fn goes_back(arrow: &Arrow, way: &[Place]) -> bool {
     way.first()
         .is_some_and(|(_, thing)| *thing != Thing::Node(arrow.from))
 }
@@ -188,7 +189,7 @@ impl Picture {
     }
 
     /// A line through places, with its label at the first that is between its ends.
-    fn arrow(&mut self, arrow: &Arrow, places: Vec<((f64, f64), f64)>, back: bool) {
+    fn arrow(&mut self, arrow: &Arrow, places: &[((f64, f64), f64)], back: bool) {
         let y = |y: f64| y + EDGE + BOX / 2.0;
         let mut line = String::new();
         for (number, ((left, right), at)) in places.iter().enumerate() {
