@@ -6,6 +6,7 @@
 //! - `isolation` lets one dependency be slow beside a healthy one
 //! - `laws` runs every layer through the service laws
 //! - `matrix` puts a client with the protecting layers under each kind of trouble, over real sockets
+//! - `multiplied` has two layers of services retry, and counts what reaches the last
 //! - `noted` reads what the protecting layers leave for whoever records a call
 //! - `served` stands layers behind a real server, and `server` a server's own layers
 //! - `soak` lets half an hour of random faults pass, and looks for what is still held
@@ -26,6 +27,8 @@ mod isolation;
 mod laws;
 #[cfg(test)]
 mod matrix;
+#[cfg(test)]
+mod multiplied;
 #[cfg(test)]
 mod noted;
 #[cfg(test)]

@@ -260,13 +260,14 @@ async fn a_handler_that_answers_its_clients_error_marks_spent_attempts() {
     let address = serve(bounded(first)).await;
     let answer = exchange(address, "GET / HTTP/1.1").await;
     assert!(
-        answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n"),
+        answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"),
         "{answer}"
     );
     assert!(
         answer.contains("x-mamparo-retry: exhausted\r\n"),
         "{answer}"
     );
+    assert!(answer.contains(r#""dependency":"next""#), "{answer}");
     assert!(!answer.contains(&nobody.to_string()), "{answer}");
 }
 

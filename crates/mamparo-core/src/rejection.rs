@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
+use crate::http::Quota;
 #[cfg(feature = "tonic")]
 use crate::status::LazyStatus;
 use crate::{Dependency, chain};
@@ -37,9 +38,16 @@ pub struct Rejection {
     sent: bool,
     limit: Option<Duration>,
     retry_after: Option<Duration>,
-    last_response: Option<Box<ResponseHead>>,
+    more: Option<Box<More>>,
     #[cfg(feature = "tonic")]
     status: LazyStatus,
+}
+
+/// What few rejections have, kept apart so that the others stay small.
+#[derive(Clone, Default)]
+struct More {
+    last_response: Option<ResponseHead>,
+    quota: Option<Quota>,
 }
 
 /// Why a layer refused or cut a call.
@@ -159,7 +167,7 @@ impl Rejection {
             sent,
             limit: None,
             retry_after: None,
-            last_response: None,
+            more: None,
             #[cfg(feature = "tonic")]
             status: LazyStatus::new(),
         }
@@ -182,7 +190,14 @@ impl Rejection {
     /// Adds the head of the last real response, given up for a resend that was then refused.
     #[must_use]
     pub fn with_last_response(mut self, head: ResponseHead) -> Self {
-        self.last_response = Some(Box::new(head));
+        self.more.get_or_insert_default().last_response = Some(head);
+        self
+    }
+
+    /// Adds what a server says of the limit that refused its caller.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Quota) -> Self {
+        self.more.get_or_insert_default().quota = Some(quota);
         self
     }
 
@@ -219,7 +234,13 @@ impl Rejection {
     /// Returns status and headers of the last real response, if there was one.
     #[must_use]
     pub fn last_response(&self) -> Option<&ResponseHead> {
-        self.last_response.as_deref()
+        self.more.as_deref()?.last_response.as_ref()
+    }
+
+    /// Returns what is left of the limit that refused the call, where a server says so to its caller.
+    #[must_use]
+    pub fn quota(&self) -> Option<&Quota> {
+        self.more.as_deref()?.quota.as_ref()
     }
 
     /// Tells whether the operation's deadline passed.
@@ -277,7 +298,7 @@ impl Display for Rejection {
         } else if !self.sent {
             f.write_str(": not sent")?;
         }
-        if let Some(head) = &self.last_response {
+        if let Some(head) = self.last_response() {
             write!(f, " (the last answer was {})", head.status)?;
         }
         Ok(())

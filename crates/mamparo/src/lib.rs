@@ -56,6 +56,7 @@ pub mod load_shed;
 pub mod peek;
 #[cfg(feature = "config")]
 pub mod policy;
+pub mod problem;
 pub mod rate_limit;
 pub mod rejection;
 pub mod replay;

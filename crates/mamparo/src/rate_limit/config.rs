@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mamparo_core::InvalidSetting;
+use mamparo_core::http::QuotaPolicy;
 
 use super::state::Gcra;
 
@@ -88,6 +89,16 @@ impl RateLimitPolicy {
     #[must_use]
     pub const fn burst(&self) -> u32 {
         self.settings.burst_or_count()
+    }
+
+    /// Describes the limit by a name, for a server's callers.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what is no name, see [`QuotaPolicy::new`].
+    pub fn quota(&self, name: &str) -> Result<QuotaPolicy, InvalidSetting> {
+        let (count, period) = self.rate();
+        QuotaPolicy::new(name, u64::from(count), period)
     }
 
     /// Returns how long a call waits at most.

@@ -83,8 +83,8 @@ impl<S: Service<Req>, C, L, Req> Attended<S, C, L, Req> {
         {
             unsent.sent();
         }
-        let answer = ready!(polled)?;
-        this.limit.hear(&answer);
+        let mut answer = ready!(polled)?;
+        this.limit.attend(&mut answer);
         Poll::Ready(Ok(answer))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mamparo_core::clock::{self, Instant};
+use mamparo_core::http::{Quota, QuotaPolicy};
 use mamparo_core::keyed::Keyed;
 use mamparo_core::shard::Spread;
 use mamparo_core::{CallContext, Dependency, Observer, Rejection};
@@ -14,13 +15,14 @@ use super::bucket::Bucket;
 use super::error::limited;
 use super::{
     Costed, HttpLimits, NoLimits, OneLimit, PerKey, PerTenant, RateLimit, RateLimitHandle,
-    RateLimitPolicy,
+    RateLimitPolicy, ServerLimits,
 };
 
 /// Lets calls pass at a rate; see the [module](super).
 ///
 /// `C` says who pays and how much: [`OneLimit`], [`PerTenant`], [`PerKey`], [`Costed`], or one of your own.
-/// `L` reads from answers what the dependency says of its own limit: [`NoLimits`] or [`HttpLimits`].
+/// `L` reads from answers what the dependency says of its own limit: [`NoLimits`] or [`HttpLimits`]; or it tells a server's
+/// callers what is left of theirs: [`ServerLimits`].
 #[derive(Clone, Debug)]
 pub struct RateLimitLayer<C = OneLimit, L = NoLimits> {
     shared: Spread<Shared<C, L>>,
@@ -35,6 +37,8 @@ pub(super) struct Shared<C, L> {
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) since: Since,
+    /// How a server's limit is told to its callers; none where it is not.
+    pub(super) told: Option<QuotaPolicy>,
     /// The limit of all that have no key.
     pub(super) one: Arc<Bucket>,
     pub(super) keys: Option<Arc<Keyed<Arc<Bucket>>>>,
@@ -63,9 +67,22 @@ impl<C, L> Shared<C, L> {
         Some(keys.get_or_make(key, make))
     }
 
-    /// The rejection of what would pass after so many nanoseconds.
-    pub(super) fn limited(&self, context: &CallContext, wait: u64) -> Rejection {
-        limited(self.name(context), Duration::from_nanos(wait))
+    /// The rejection of what this limit lets pass after so many nanoseconds.
+    pub(super) fn limited(&self, context: &CallContext, bucket: &Bucket, wait: u64) -> Rejection {
+        let rejection = limited(self.name(context), Duration::from_nanos(wait));
+        match self.quota(bucket, CallContext::now) {
+            Some(quota) => rejection.with_quota(quota),
+            None => rejection,
+        }
+    }
+
+    /// What is left of a limit, where that is told.
+    #[inline]
+    pub(super) fn quota(&self, bucket: &Bucket, now: impl FnOnce() -> Instant) -> Option<Quota> {
+        let told = self.told.as_ref().filter(|_| !self.policy.is_off())?;
+        let full_at = bucket.meter.full_at();
+        let (left, more_in) = self.policy.gcra.left(full_at, self.since.nanos(now()));
+        Some(told.at(left, more_in.map(Duration::from_nanos)))
     }
 
     /// The dependency's name: this layer's own, or else the operation's.
@@ -96,6 +113,58 @@ impl RateLimitLayer<OneLimit, HttpLimits> {
     }
 }
 
+impl RateLimitLayer<OneLimit, ServerLimits> {
+    /// Limits a server's own callers, and tells them what is left on every answer and refusal.
+    ///
+    /// The fields are `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10), by the name `rate-limit`; see
+    /// [`told_as`](Self::told_as). A refusal has them where a [`RejectionLayer`](crate::rejection) stands further out.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), mamparo_core::BoxError> {
+    /// let policy = RateLimitPolicy::per(Duration::from_secs(60), 100).build()?;
+    /// let server = RateLimitLayer::server(policy)
+    ///     .layer(service_fn(async |_: Request<String>| Ok::<_, Infallible>(Response::new(()))));
+    /// let answer = server.oneshot(Request::default()).await?;
+    /// assert_eq!(answer.headers()["ratelimit-policy"], r#""rate-limit";q=100;w=60"#);
+    /// assert_eq!(answer.headers()["ratelimit"], r#""rate-limit";r=99;t=1"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn server(policy: RateLimitPolicy) -> Self {
+        Self::with_limits(policy, ServerLimits).told_as(policy.quota("rate-limit").ok())
+    }
+}
+
+impl<C: Clone> RateLimitLayer<C, ServerLimits> {
+    /// Tells callers of the limit by another name, or by the legacy fields; none tells them nothing.
+    ///
+    /// The name also stands in the body of a refusal. Where several limits hold, each should have its own.
+    ///
+    /// ```
+    /// use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
+    /// use std::time::Duration;
+    ///
+    /// let policy = RateLimitPolicy::per(Duration::from_secs(60), 100).build()?;
+    /// let layer = RateLimitLayer::server(policy).told_as(policy.quota("per-client")?.with_legacy());
+    /// # let _ = layer;
+    /// # Ok::<(), mamparo_core::InvalidSetting>(())
+    /// ```
+    #[must_use]
+    pub fn told_as(mut self, quota: impl Into<Option<QuotaPolicy>>) -> Self {
+        let quota = quota.into();
+        self.shared.change(|shared| shared.told = quota);
+        self
+    }
+}
+
 impl<L> RateLimitLayer<OneLimit, L>
 where
     L: Clone,
@@ -111,6 +180,7 @@ where
                 dependency: Dependency::UNNAMED,
                 observer: None,
                 since: Since(clock::now()),
+                told: None,
                 one: Arc::default(),
                 keys: None,
             }),
@@ -183,6 +253,7 @@ impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
                 dependency: shared.dependency,
                 observer: shared.observer,
                 since: shared.since,
+                told: shared.told,
                 one: shared.one,
                 keys,
             }),

@@ -45,12 +45,15 @@ impl<C, L> Limit<C, L> {
         gcra.wait(self.bucket().meter.full_at(), now, cost)
     }
 
-    /// Obeys what an answer says of the dependency's own limit, if told to.
+    /// Obeys what an answer says of the dependency's own limit, if told to; or says in it what is left of a server's.
     #[inline]
-    pub(super) fn hear<Res>(&self, answer: &Res)
+    pub(super) fn attend<Res>(&self, answer: &mut Res)
     where
         L: ReadsLimit<Res>,
     {
+        if let Some(quota) = self.shared.quota(self.bucket(), clock::now) {
+            self.shared.limits.tell(answer, &quota);
+        }
         let Some(at_most) = self.shared.policy.settings.obey else {
             return;
         };

@@ -30,6 +30,11 @@
 //! One word, on a cache line of its own: a call that passes changes it, and two threads that call at once take turns at
 //! it. That is the price of a limit that is exact. What each call only reads lies elsewhere.
 //!
+//! # What is told
+//!
+//! Around a server, [`RateLimitLayer::server`] tells callers what is left, on every answer and refusal, in the fields
+//! `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10; in `X-RateLimit-*` too, if asked to.
+//!
 //! # When not
 //!
 //! It bounds how often a dependency is called, not how many calls are under way: a slow dependency needs a bulkhead. It
@@ -79,7 +84,7 @@ pub use config::{RateLimitBuilder, RateLimitPolicy};
 pub use future::RateLimitFuture;
 pub use handle::RateLimitHandle;
 pub use layer::RateLimitLayer;
-pub use obey::{GrpcLimits, HttpLimits, NoLimits, ReadsLimit};
+pub use obey::{GrpcLimits, HttpLimits, NoLimits, ReadsLimit, ServerLimits};
 pub use service::RateLimit;
 
 #[cfg(test)]

@@ -1,17 +1,41 @@
-//! What the dependency says of its own limit.
+//! What an answer says of a limit: the dependency's own, to its client, or a server's, to its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Response, StatusCode};
 use mamparo_core::clock::{SystemClock, WallClock};
-use mamparo_core::grpc::{Code, Pushback};
-use mamparo_core::http::hint;
+use mamparo_core::grpc::{Code, Pushback, is_grpc};
+use mamparo_core::http::{Quota, hint};
 
-/// Reads from an answer how long the dependency lets nothing pass.
+/// Reads from an answer how long the dependency lets nothing pass; or, on a server, writes into it what is left.
 pub trait ReadsLimit<Res>: Clone + Send + Sync + 'static {
     /// Returns the wait, if the answer asks for one.
     fn wait(&self, answer: &Res) -> Option<Duration>;
+
+    /// Writes what is left of a server's own limit; by default nothing.
+    fn tell(&self, answer: &mut Res, quota: &Quota) {
+        let _ = (answer, quota);
+    }
+}
+
+/// A server's own limit, told to its callers as the fields `RateLimit` and `RateLimit-Policy`.
+///
+/// gRPC has no such words: of its answers none is changed, and a refusal pushes back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerLimits;
+
+impl<B> ReadsLimit<Response<B>> for ServerLimits {
+    #[inline]
+    fn wait(&self, _: &Response<B>) -> Option<Duration> {
+        None
+    }
+
+    fn tell(&self, answer: &mut Response<B>, quota: &Quota) {
+        if !is_grpc(answer.headers()) {
+            quota.write(answer.headers_mut());
+        }
+    }
 }
 
 /// Answers that say nothing of a limit: any tower service.

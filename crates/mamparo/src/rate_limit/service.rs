@@ -92,9 +92,10 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
     where
         S: Service<Req> + Clone,
     {
-        let obeys = self.shared.policy.settings.obey.is_some();
+        let shared = &*self.shared;
+        let attends = shared.policy.settings.obey.is_some() || shared.told.is_some();
         match self.inner.ready() {
-            Some(inner) if !obeys => RateLimitFuture::called(inner.call(request)),
+            Some(inner) if !attends => RateLimitFuture::called(inner.call(request)),
             Some(inner) => {
                 let future = GateFuture::Called {
                     future: inner.call(request),
@@ -146,7 +147,10 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
                     Err(rejection) => rejection,
                 }
             }
-            Decision::NotYet { wait } => shared.limited(&context, wait),
+            Decision::NotYet { wait } => {
+                let bucket = own.as_ref().unwrap_or(&shared.one);
+                shared.limited(&context, bucket, wait)
+            }
             Decision::Never | Decision::Pass { .. } => too_costly(shared.name(&context)),
         };
         let observer = shared.observer.as_ref();

@@ -85,6 +85,18 @@ impl Gcra {
         u32::try_from(free / self.interval).unwrap_or(u32::MAX)
     }
 
+    /// Returns how much would pass now, and after how many nanoseconds one more; never where the burst is whole.
+    pub(super) const fn left(self, full_at: u64, now: u64) -> (u64, Option<u64>) {
+        let debt = full_at.saturating_sub(now);
+        if debt == 0 {
+            return (self.burst as u64, None);
+        }
+        let left = self.tolerance.saturating_sub(debt) / self.interval;
+        // The debt with which one more passes.
+        let more = self.tolerance - (left + 1) * self.interval;
+        (left, Some(debt - more))
+    }
+
     /// The least `full_at` with which nothing passes for so long, and then one call after the other.
     pub(super) const fn closed(self, now: u64, wait: u64) -> u64 {
         let all = now.saturating_add(wait).saturating_add(self.tolerance);

@@ -68,7 +68,7 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         let longest = longest.min(policy.max_wait());
         let full = place.total > u64::from(policy.settings.max_waiting);
         if full || Duration::from_nanos(wait) > longest {
-            return Err(shared.limited(&context, wait));
+            return Err(shared.limited(&context, bucket, wait));
         }
         let until = clock::later(now, longest.saturating_add(GRAIN));
         let reckoned = Duration::from_nanos(wait.saturating_add(wait / 2));
@@ -98,7 +98,8 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         let observer = shared.observer.as_ref();
         let Some(taken) = turn else {
             let total = limit.bucket().ahead().saturating_add(u64::from(self.cost));
-            let rejection = shared.limited(&context, limit.wait(now, total));
+            let wait = limit.wait(now, total);
+            let rejection = shared.limited(&context, limit.bucket(), wait);
             return Poll::Ready(Err(bound::reject(rejection, &context, observer)));
         };
         // From here on it pays, unless it ends before the inner service is called.

@@ -7,7 +7,7 @@ use mamparo_core::InvalidSetting;
 use mamparo_core::http::EXHAUSTED_HEADER;
 
 use super::answer::write;
-use super::state::tell;
+use crate::problem::{RETRY_AFTER_JITTER, tell};
 
 /// How errors are answered.
 ///
@@ -21,16 +21,18 @@ use super::state::tell;
 /// assert_eq!(error.to_string(), "timeout_status = 200 OK is refused: must be a status of an error, 400 to 599");
 /// # Ok::<(), mamparo_core::InvalidSetting>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RejectionPolicy {
     settings: RejectionBuilder,
 }
 
 /// Settings of a [`RejectionPolicy`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RejectionBuilder {
     timeout_status: StatusCode,
     exhausted: Option<HeaderName>,
+    jitter: f64,
+    names_dependencies: bool,
 }
 
 impl RejectionPolicy {
@@ -40,6 +42,8 @@ impl RejectionPolicy {
         RejectionBuilder {
             timeout_status: StatusCode::GATEWAY_TIMEOUT,
             exhausted: Some(EXHAUSTED_HEADER),
+            jitter: RETRY_AFTER_JITTER,
+            names_dependencies: true,
         }
     }
 
@@ -53,16 +57,24 @@ impl RejectionPolicy {
     ///
     /// let error: BoxError = Rejection::cut(Reason::AttemptTimedOut, Dependency::named("psp")).into();
     /// let response = RejectionPolicy::default().answer(&*error);
-    /// assert_eq!(response.status(), 504);
-    /// assert!(!response.body().contains("psp"));
+    /// assert_eq!(response.status(), 503);
+    /// assert!(response.body().contains(r#""dependency":"psp""#));
     /// ```
     #[must_use]
     pub fn answer(&self, error: &(dyn Error + 'static)) -> Response<String> {
-        write(self, &tell(self, error))
+        write(self, &tell(error, self.timeout_status()))
     }
 
     pub(super) const fn timeout_status(&self) -> StatusCode {
         self.settings.timeout_status
+    }
+
+    pub(super) const fn jitter(&self) -> f64 {
+        self.settings.jitter
+    }
+
+    pub(super) const fn names_dependencies(&self) -> bool {
+        self.settings.names_dependencies
     }
 
     pub(super) const fn exhausted(&self) -> Option<&HeaderName> {
@@ -79,10 +91,9 @@ impl Default for RejectionPolicy {
 }
 
 impl RejectionBuilder {
-    /// Sets the status that says "not in time", 504 by default.
+    /// Sets the status that says that this server's own deadline has passed, 504 by default.
     ///
-    /// 504 says that a service behind this one was slow, and is what clients retry by; 408, which some prefer, says
-    /// that the request itself came too slowly.
+    /// 504 is what clients retry by; 408, which some prefer, says that the request itself came too slowly.
     #[must_use]
     pub const fn timeout_status(mut self, status: StatusCode) -> Self {
         self.timeout_status = status;
@@ -98,11 +109,30 @@ impl RejectionBuilder {
         self
     }
 
+    /// Sets by which share of it a wait is lengthened at most that a caller is told, 0.5 by default; 0 tells it as it is.
+    ///
+    /// `Retry-After` has whole seconds, so that what is told is one second longer at least for some; gRPC's pushback has
+    /// milliseconds. It is never shortened.
+    #[must_use]
+    pub const fn retry_after_jitter(mut self, share: f64) -> Self {
+        self.jitter = share;
+        self
+    }
+
+    /// Tells callers nothing of the names of dependencies.
+    ///
+    /// What a handler makes of an error itself, see [`Problem`](crate::problem::Problem), is not changed by it.
+    #[must_use]
+    pub const fn hide_dependencies(mut self) -> Self {
+        self.names_dependencies = false;
+        self
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
     ///
-    /// Refuses a status that is no error's.
+    /// Refuses a status that is no error's, and a share that is not from 0 to 10.
     pub fn build(self) -> Result<RejectionPolicy, InvalidSetting> {
         let status = self.timeout_status;
         if !status.is_client_error() && !status.is_server_error() {
@@ -110,6 +140,14 @@ impl RejectionBuilder {
                 "timeout_status",
                 status,
                 "must be a status of an error, 400 to 599",
+            ));
+        }
+        if !(0.0..=10.0).contains(&self.jitter) {
+            let reason = "must be from 0 to 10";
+            return Err(InvalidSetting::new(
+                "retry_after_jitter",
+                self.jitter,
+                reason,
             ));
         }
         Ok(RejectionPolicy { settings: self })

@@ -14,8 +14,8 @@ use pin_project::pin_project;
 
 use super::answer::{Form, hand_on, write};
 use super::layer::Shared;
-use super::state::{Told, tell};
 use super::{RejectionBody, grpc};
+use crate::problem::{Noted, Problem, tell};
 
 /// The future of a request whose error becomes a response.
 #[pin_project]
@@ -68,8 +68,10 @@ where
         let error = match this.state.project() {
             Now::Calling(future) => match ready!(future.poll(cx)) {
                 Ok(mut response) => {
-                    hand_on(&this.shared.policy, &mut response);
                     let shared = this.shared;
+                    if let Some(noted) = hand_on(&shared.policy, &mut response) {
+                        shared.hear(&noted);
+                    }
                     return Poll::Ready(Ok(response.map(|body| match this.form {
                         Form::Grpc => RejectionBody::grpc(body, shared.clone()),
                         Form::Problem | Form::Head => RejectionBody::inner(body),
@@ -104,12 +106,24 @@ impl Shared {
     }
 
     /// Says what the caller is told, and reports what it is not.
-    fn tell(&self, error: &(dyn Error + 'static)) -> Told {
-        let told = tell(&self.policy, error);
-        let status = told.status;
+    fn tell(&self, error: &(dyn Error + 'static)) -> Problem {
+        let problem = tell(error, self.policy.timeout_status());
+        self.report(error, &problem);
+        problem
+    }
+
+    /// Reports what a handler has answered itself.
+    #[cold]
+    fn hear(&self, noted: &Noted) {
+        if let Some(cause) = noted.0.source() {
+            self.report(cause, &noted.0);
+        }
+    }
+
+    fn report(&self, error: &(dyn Error + 'static), problem: &Problem) {
+        let status = problem.status();
         let what = What::ErrorAnswered { error, status };
         Event::report(self.observer.as_ref(), &CallContext::current(), what);
-        told
     }
 }
 

@@ -3,11 +3,11 @@
 use std::error::Error;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response};
-use mamparo_core::grpc;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use mamparo_core::grpc::{self, Pushback};
 
 use super::RejectionPolicy;
-use super::state::Told;
+use crate::problem::{Problem, spread};
 
 /// A Trailers-Only response (gRPC over HTTP/2, "Responses").
 pub(super) fn alone(mut trailers: HeaderMap) -> Response<String> {
@@ -22,17 +22,23 @@ pub(super) fn alone(mut trailers: HeaderMap) -> Response<String> {
 #[cold]
 pub(super) fn trailers(
     policy: &RejectionPolicy,
-    told: &Told,
+    problem: &Problem,
     error: &(dyn Error + 'static),
 ) -> HeaderMap {
-    if let Some(trailers) = made_inside(error).filter(|_| told.foreign) {
+    let foreign = problem.kind().is_none() && problem.status() == StatusCode::INTERNAL_SERVER_ERROR;
+    if let Some(trailers) = made_inside(error).filter(|_| foreign) {
         return trailers;
     }
     let mut trailers = HeaderMap::new();
-    let code = HeaderValue::from(u16::from(told.code.number()));
+    let code = HeaderValue::from(u16::from(problem.code().number()));
     trailers.insert(grpc::GRPC_STATUS, code);
-    trailers.insert(grpc::GRPC_MESSAGE, grpc::message::encode(told.detail));
-    if let Some(pushback) = told.pushback(policy.exhausted().is_some()) {
+    let message = grpc::message::encode(problem.detail());
+    trailers.insert(grpc::GRPC_MESSAGE, message);
+    if let Some(pushback) = problem.pushback(policy.exhausted().is_some()) {
+        let pushback = match pushback {
+            Pushback::After(wait) => Pushback::After(spread(wait, policy.jitter())),
+            Pushback::Stop => Pushback::Stop,
+        };
         trailers.insert(grpc::GRPC_RETRY_PUSHBACK_MS, pushback.value());
     }
     trailers

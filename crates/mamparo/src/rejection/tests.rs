@@ -9,6 +9,7 @@ use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
+use mamparo_core::http::QuotaPolicy;
 use mamparo_core::{
     BoxError, Dependency, Ending, Event, Kind, NotResent, Observer, Reason, Rejection, Resend,
     RetryError, TransportError, What,
@@ -19,15 +20,20 @@ use tower::{Layer, Service, ServiceExt};
 
 use super::answer::{Form, write};
 use super::grpc;
-use super::state::tell;
 use super::*;
+use crate::problem::{Problem, ProblemType, tell};
 
 type Question = Request<ScriptedBody>;
 type Answer = Response<ScriptedBody>;
 type Answered = Response<RejectionBody<ScriptedBody>>;
 
 fn rejection(reason: Reason) -> BoxError {
-    Rejection::cut(reason, "secret-name".into()).into()
+    Rejection::cut(reason, "the-psp".into()).into()
+}
+
+/// The server's own.
+fn own(reason: Reason) -> Rejection {
+    Rejection::refused(reason, Dependency::UNNAMED)
 }
 
 fn failed(not_resent: NotResent) -> BoxError {
@@ -53,8 +59,18 @@ fn typed(content_type: &str) -> Question {
 
 async fn answered(error: impl Into<BoxError>, request: Question) -> Answered {
     let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [Step::error(error)]);
-    let service = RejectionLayer::default().layer(inner);
+    let service = RejectionLayer::new(exact()).layer(inner);
     service.oneshot(request).await.unwrap()
+}
+
+/// Tells a wait as it is.
+fn exact() -> RejectionPolicy {
+    let policy = RejectionPolicy::builder().retry_after_jitter(0.0);
+    policy.build().unwrap()
+}
+
+fn told_of(error: &BoxError) -> Problem {
+    tell(&**error, StatusCode::GATEWAY_TIMEOUT)
 }
 
 async fn text(answer: Answered) -> String {
@@ -70,27 +86,32 @@ fn header<'a, B>(answer: &'a Response<B>, name: &str) -> Option<&'a str> {
 #[tokio::test]
 async fn each_error_becomes_the_status_that_says_whose_fault_it_is() {
     let of_reason = [
-        (Reason::DeadlineExceeded, 504),
-        (Reason::AttemptTimedOut, 504),
-        (Reason::ConnectTimedOut, 504),
-        (Reason::BodyIdle, 504),
+        (Reason::DeadlineExceeded, 503),
+        (Reason::AttemptTimedOut, 503),
+        (Reason::ConnectTimedOut, 503),
+        (Reason::BodyIdle, 503),
+        (Reason::BreakerOpen, 503),
         (Reason::MalformedDeadline, 400),
     ];
     for (reason, status) in of_reason {
         let answer = answered(rejection(reason), request()).await;
         assert_eq!(answer.status(), status, "{reason:?}");
+        let again = (status == 503).then_some("1");
+        assert_eq!(header(&answer, "retry-after"), again, "{reason:?}");
+        let problem = text(answer).await;
+        let named = problem.contains(r#""dependency":"the-psp""#);
+        assert!(named, "{problem}");
     }
-    let others: [(BoxError, u16); 5] = [
+    let transport = |kind| -> BoxError { TransportError::new(kind, Resend::Never, "?").into() };
+    let others: [(BoxError, u16); 9] = [
         (failed(NotResent::NotIdempotent), 502),
-        (unreachable(), 502),
-        (
-            TransportError::new(Kind::Timeout, Resend::IfIdempotent, "late").into(),
-            504,
-        ),
-        (
-            io::Error::other(rejection(Reason::DeadlineExceeded)).into(),
-            504,
-        ),
+        (unreachable(), 503),
+        (transport(Kind::Timeout), 503),
+        (transport(Kind::Throttled), 503),
+        (transport(Kind::Reset), 502),
+        (transport(Kind::Server), 502),
+        (own(Reason::DeadlineExceeded).into(), 504),
+        (io::Error::other(own(Reason::DeadlineExceeded)).into(), 504),
         ("a bug".into(), 500),
     ];
     for (error, status) in others {
@@ -156,7 +177,10 @@ async fn a_problem_says_its_own_status_and_nothing_of_the_inside() {
     let problem = text(answer).await;
     assert_eq!(
         problem,
-        r#"{"type":"about:blank","title":"Bad Gateway","status":502,"detail":"a service behind this one failed"}"#
+        concat!(
+            r#"{"type":"https://docs.rs/mamparo/latest/mamparo/problem/index.html#dependency-failed","#,
+            r#""title":"Dependency Failed","status":502,"detail":"a service behind this one failed","dependency":"psp"}"#,
+        )
     );
     assert_eq!(length, Some(problem.len() as u64));
 }
@@ -181,53 +205,57 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
     ];
     errors.extend(reasons.map(rejection));
     for error in errors {
-        let told = tell(&policy, &*error);
+        let told = told_of(&error);
         let plain = |c: char| c == ' ' || c.is_ascii_alphabetic() || c == ',';
-        assert!(told.detail.chars().all(plain), "{}", told.detail);
+        assert!(told.detail().chars().all(plain), "{}", told.detail());
         let problem = write(&policy, &told).into_body();
         assert!(!problem.contains("secret"), "{problem}");
         let trailers = grpc::trailers(&policy, &told, &*error);
-        assert_eq!(trailers["grpc-message"], told.detail);
+        assert_eq!(trailers["grpc-message"], told.detail());
     }
 }
 
 /// `PD-V1`, `PD-V2`, `PD-V4`: what is refused for want of capacity says when to come back, to HTTP and to gRPC (`ST-05`).
 #[tokio::test]
 async fn a_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
-    let own = Rejection::refused(Reason::RateLimited, Dependency::UNNAMED);
-    let named = |reason| Rejection::refused(reason, "secret-name".into());
+    let named = |reason| Rejection::refused(reason, "the-psp".into());
+    let reduced = "#temporary-reduced-capacity";
+    let unavailable = "#dependency-unavailable";
+    let wait = |rejection: Rejection| rejection.with_retry_after(Duration::from_millis(2_500));
     let told = [
         (
             named(Reason::BreakerOpen),
             503,
             "14",
-            "about:blank",
+            unavailable,
             Some("1"),
+        ),
+        (
+            wait(named(Reason::BreakerOpen)),
+            503,
+            "14",
+            unavailable,
+            Some("3"),
         ),
         (
             named(Reason::BulkheadFull),
             503,
             "8",
-            "#temporary-reduced-capacity",
+            unavailable,
             Some("1"),
         ),
+        (named(Reason::RateLimited), 503, "8", unavailable, Some("1")),
+        (own(Reason::BulkheadFull), 503, "8", reduced, Some("1")),
+        (own(Reason::Overloaded), 503, "14", reduced, Some("1")),
         (
-            named(Reason::Overloaded),
-            503,
-            "14",
-            "#temporary-reduced-capacity",
-            Some("1"),
-        ),
-        (
-            named(Reason::RateLimited),
-            503,
+            own(Reason::RateLimited),
+            429,
             "8",
-            "about:blank",
+            "#quota-exceeded",
             Some("1"),
         ),
-        (own.clone(), 429, "8", "#quota-exceeded", Some("1")),
         (
-            own.with_retry_after(Duration::from_millis(2_500)),
+            wait(own(Reason::RateLimited)),
             429,
             "8",
             "#quota-exceeded",
@@ -253,7 +281,7 @@ async fn a_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
         );
         assert_eq!(
             problem.contains("violated-policies"),
-            kind.starts_with('#'),
+            kind == reduced || kind == "#quota-exceeded",
             "{problem}"
         );
     }
@@ -265,7 +293,7 @@ async fn head_gets_the_headers_only() {
     let mut head = request();
     *head.method_mut() = Method::HEAD;
     let answer = answered(rejection(Reason::DeadlineExceeded), head).await;
-    assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(
         header(&answer, "content-type"),
         Some("application/problem+json")
@@ -281,7 +309,7 @@ async fn the_wait_that_a_rejection_knows_is_told_rounded_up() {
         let answer = answered(rejection, request()).await;
         assert_eq!(header(&answer, "retry-after"), Some(told), "{wait} ms");
     }
-    let answer = answered(rejection(Reason::DeadlineExceeded), request()).await;
+    let answer = answered(own(Reason::DeadlineExceeded), request()).await;
     assert_eq!(header(&answer, "retry-after"), None);
     let endless = Rejection::refused(Reason::Overloaded, Dependency::UNNAMED);
     let answer = answered(endless.with_retry_after(Duration::MAX), request()).await;
@@ -345,7 +373,7 @@ fn the_status_of_a_timeout_is_a_setting_and_must_be_an_errors() {
     let answer = policy
         .build()
         .unwrap()
-        .answer(&*rejection(Reason::DeadlineExceeded));
+        .answer(&own(Reason::DeadlineExceeded));
     assert_eq!(answer.status(), 408);
     assert!(
         answer
@@ -358,7 +386,7 @@ fn the_status_of_a_timeout_is_a_setting_and_must_be_an_errors() {
     let answer = policy
         .build()
         .unwrap()
-        .answer(&*rejection(Reason::BodyIdle));
+        .answer(&own(Reason::DeadlineExceeded));
     assert!(answer.body().contains(r#""title":"Error","status":498"#));
 
     for status in [100, 204, 302, 600] {
@@ -405,7 +433,7 @@ async fn grpc_is_pushed_back_where_it_is_known_until_when_and_told_where_it_is_i
     }
     let policy = RejectionPolicy::builder().exhausted_header(None);
     let (policy, error) = (policy.build().unwrap(), failed(exhausted));
-    let trailers = grpc::trailers(&policy, &tell(&policy, &*error), &*error);
+    let trailers = grpc::trailers(&policy, &told_of(&error), &*error);
     assert!(!trailers.contains_key("grpc-retry-pushback-ms"));
 }
 
@@ -425,10 +453,8 @@ async fn streamed(
         .boxed_unsync();
     let step = Step::answer(Response::new(body));
     let inner: Script<Question, Response<Stream>, ()> = Script::noting(|_| (), [step]);
-    let answer = RejectionLayer::default()
-        .layer(inner)
-        .oneshot(request)
-        .await;
+    let service = RejectionLayer::new(exact()).layer(inner);
+    let answer = service.oneshot(request).await;
     (answer.unwrap().into_body(), watch)
 }
 
@@ -525,4 +551,121 @@ async fn the_error_itself_is_reported() {
     drop(layer.layer(inner).oneshot(request()).await);
     let heard = heard.0.lock().unwrap();
     assert_eq!(*heard, ["500 Internal Server Error: a bug"]);
+}
+
+/// As a handler of axum's makes it of its error: nothing is left for us but to mark it, and to say what it was.
+#[tokio::test]
+async fn what_a_handler_answers_as_a_problem_is_marked_and_its_cause_reported() {
+    let heard = Heard::default();
+    let layer = RejectionLayer::default().observer(Arc::new(heard.clone()));
+    let problem = Problem::from(failed(NotResent::AttemptsExhausted));
+    let answer = problem.into_response().map(|json| {
+        let frames = Frames::new().data(json);
+        ScriptedBody::new(frames)
+    });
+    let inner: Script<Question, Answer, ()> = Script::noting(|_| (), [Step::answer(answer)]);
+    let answer = layer.layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(answer.status(), 502);
+    assert_eq!(header(&answer, "x-mamparo-retry"), Some("exhausted"));
+    let heard = heard.0.lock().unwrap();
+    let cause = "502 Bad Gateway: psp: failed after 3 attempts";
+    assert!(heard[0].starts_with(cause), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_problem_of_a_layer_further_in_is_the_answer_in_either_protocol() {
+    let kind = ProblemType::new("https://x/p#in-use", "In Use", StatusCode::CONFLICT);
+    let problem = || {
+        Problem::new(kind)
+            .with_detail("wait \u{4f60}")
+            .with_retry_after(Duration::from_secs(9))
+    };
+    let answer = answered(problem(), request()).await;
+    assert_eq!(
+        (answer.status().as_u16(), header(&answer, "retry-after")),
+        (409, Some("9"))
+    );
+    let json = text(answer).await;
+    assert!(json.contains(r#""type":"https://x/p#in-use""#), "{json}");
+    let answer = answered(io::Error::other(problem()), typed("application/grpc")).await;
+    assert_eq!(header(&answer, "grpc-status"), Some("10"));
+    assert_eq!(header(&answer, "grpc-message"), Some("wait %E4%BD%A0"));
+    assert_eq!(header(&answer, "grpc-retry-pushback-ms"), Some("9000"));
+}
+
+/// Those who are refused together are told different waits, and none a shorter one than is known.
+#[tokio::test]
+async fn waits_are_told_longer_by_a_random_share_and_never_shorter() {
+    let policy = RejectionPolicy::builder()
+        .retry_after_jitter(0.25)
+        .build()
+        .unwrap();
+    let refused = own(Reason::Overloaded).with_retry_after(Duration::from_secs(20));
+    let told = || {
+        let answer = policy.answer(&refused);
+        header(&answer, "retry-after")
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
+    let waits: std::collections::BTreeSet<_> = (0..500).map(|_| told()).collect();
+    assert_eq!(waits, (20..=25).collect());
+    let pushback = || {
+        let error: BoxError = refused.clone().into();
+        let trailers = grpc::trailers(&policy, &told_of(&error), &*error);
+        let told = trailers["grpc-retry-pushback-ms"].to_str().unwrap();
+        told.parse::<u64>().unwrap()
+    };
+    let waits: Vec<_> = (0..500).map(|_| pushback()).collect();
+    assert!(waits.iter().all(|wait| (20_000..=25_001).contains(wait)));
+    assert!(waits.iter().any(|wait| *wait < 21_000) && waits.iter().any(|wait| *wait > 24_000));
+    let huge = own(Reason::Overloaded).with_retry_after(Duration::MAX);
+    assert_eq!(
+        header(&policy.answer(&huge), "retry-after"),
+        Some(&*u64::MAX.to_string())
+    );
+    for share in [-0.1, f64::NAN, 10.1] {
+        let refused = RejectionPolicy::builder().retry_after_jitter(share).build();
+        assert_eq!(refused.unwrap_err().setting(), "retry_after_jitter");
+    }
+}
+
+#[test]
+fn a_dependencys_name_is_told_unless_that_is_turned_off() {
+    let hidden = RejectionPolicy::builder()
+        .hide_dependencies()
+        .build()
+        .unwrap();
+    let error = failed(NotResent::NotRetryable);
+    assert!(
+        RejectionPolicy::default()
+            .answer(&*error)
+            .body()
+            .contains("psp")
+    );
+    assert!(!hidden.answer(&*error).body().contains("psp"));
+}
+
+/// The limit that refused says what is left of it, to HTTP alone.
+#[tokio::test]
+async fn a_refusal_has_the_fields_of_the_limit_that_refused() {
+    let quota = QuotaPolicy::new("per-client", 5, Duration::from_secs(10)).unwrap();
+    let refused = || {
+        let quota = quota.at(0, Some(Duration::from_secs(2)));
+        own(Reason::RateLimited).with_quota(quota)
+    };
+    let answer = answered(refused(), request()).await;
+    assert_eq!(
+        header(&answer, "ratelimit"),
+        Some(r#""per-client";r=0;t=2"#)
+    );
+    let policy = header(&answer, "ratelimit-policy");
+    assert_eq!(policy, Some(r#""per-client";q=5;w=10"#));
+    let json = text(answer).await;
+    assert!(
+        json.ends_with(r#""violated-policies":["per-client"]}"#),
+        "{json}"
+    );
+    let answer = answered(refused(), typed("application/grpc")).await;
+    assert_eq!(header(&answer, "ratelimit"), None);
 }

@@ -5,4 +5,5 @@ mod cast;
 mod keys;
 mod obeying;
 mod schedule;
+mod telling;
 mod waits;
