@@ -226,6 +226,12 @@ pub(super) const LATE_WORK: Metric = duration(
     "How long work went on after its deadline",
 );
 
+pub(super) const DEADLINE_REMAINING: Metric = duration(
+    "mamparo.deadline.remaining.duration",
+    &[DEPENDENCY],
+    "How long an operation had when it began, where it inherited its deadline",
+);
+
 pub(super) const DOUBTED_DEADLINES: Metric = counter(
     "mamparo.doubted_deadlines",
     "{deadline}",
@@ -273,7 +279,7 @@ pub(super) const BREAKER_TRANSITIONS: Metric = counter(
 pub(super) const BREAKER_LEVEL: Metric = metric(
     "mamparo.breaker.state",
     Kind::ObservableGauge,
-    "1",
+    "{state}",
     &[DEPENDENCY, BREAKER_KEY],
     "The state of a circuit breaker: 0 lets all calls pass, 1 probes, 2 none",
 );
@@ -384,6 +390,7 @@ pub const CATALOG: &[Metric] = &[
     BUDGET_ALLOWED,
     REJECTIONS,
     LATE_WORK,
+    DEADLINE_REMAINING,
     DOUBTED_DEADLINES,
     NESTED_RETRIES,
     SHADOW_REJECTIONS,

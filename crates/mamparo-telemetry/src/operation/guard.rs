@@ -41,6 +41,13 @@ impl<K: Kept> OperationGuard<K> {
         let describe = || before.attributes(ATTRIBUTES);
         let span = shared.spans.start(ask, name, R::KIND, describe);
         let instruments = shared.meters.find(|| ask).cloned();
+        // A limit of its own is the same for each operation: only what was inherited is worth measuring.
+        if let (Some(instruments), Some(inherited)) = (&instruments, scope.deadline()) {
+            let remaining = inherited.remaining(now).as_secs_f64();
+            let by_dependency = &[KeyValue::new(DEPENDENCY, scope.dependency().as_str())];
+            let histogram = &instruments.deadline_remaining;
+            histogram.record(remaining, by_dependency);
+        }
         Self {
             scope,
             began: now,

@@ -233,6 +233,25 @@ async fn an_operation_dropped_at_an_outer_deadline_is_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn only_what_an_inherited_deadline_leaves_is_measured() {
+    const REMAINING: &str = "mamparo.deadline.remaining.duration";
+    let counted = Counted::new();
+    let layer = OperationLayer::http("catalog").meter_provider(&counted.provider);
+    let call = || Box::pin(layer.layer(transport([status(200)])).oneshot(get(URL)));
+    drop(call().await);
+    assert!(counted.points(REMAINING).is_empty());
+    let mut context = CallContext::EMPTY.with_deadline(Deadline::after(clock::now(), 5 * MS));
+    let mut call = call();
+    let polled = std::future::poll_fn(|cx| context.enter(|| call.as_mut().poll(cx)));
+    drop(polled.await);
+    let catalog = ("mamparo.dependency=catalog".to_owned(), 1);
+    assert_eq!(
+        counted.points(REMAINING).into_iter().collect::<Vec<_>>(),
+        [catalog]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_operation_ends_when_its_body_is_over() {
     let kept = Kept::all();
     let body = Frames::new().data("a").wait(40 * MS).data("b");
