@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mamparo_core::{Budget, Dependency, clock};
 use opentelemetry::KeyValue;
-use opentelemetry::metrics::Meter;
+use opentelemetry::metrics::{AsyncInstrument, Meter};
 
-use super::catalog::{BUDGET_ALLOWED, BUDGET_CONSUMED, Metric};
+use super::catalog::{BUDGET_ALLOWED, BUDGET_CONSUMED, BUDGET_TOKENS, Metric};
 use crate::semconv::DEPENDENCY;
 
 /// As many budgets as are watched.
@@ -29,35 +29,48 @@ impl Budgets {
     }
 
     pub(super) fn observe_with(&self, meter: &Meter) {
-        observe(meter, BUDGET_CONSUMED, &self.watched, |budget| {
-            Some(budget.consumed())
-        });
-        observe(meter, BUDGET_ALLOWED, &self.watched, |budget| {
+        self.count(meter, BUDGET_CONSUMED, |budget| Some(budget.consumed()));
+        self.count(meter, BUDGET_ALLOWED, |budget| {
             // An unlimited budget allows more than can be counted.
             Some(budget.allowed(clock::now())).filter(|&allowed| allowed != u64::MAX)
         });
+        // The meter keeps the callback; the handle is good for nothing else.
+        let _handle = meter
+            .u64_observable_gauge(BUDGET_TOKENS.name)
+            .with_unit(BUDGET_TOKENS.unit)
+            .with_description(BUDGET_TOKENS.says)
+            .with_callback(self.read(|budget| budget.tokens(clock::now())))
+            .build();
     }
-}
 
-fn observe(
-    meter: &Meter,
-    metric: Metric,
-    watched: &Arc<Mutex<Watched>>,
-    read: impl Fn(&Budget) -> Option<u64> + Send + Sync + 'static,
-) {
-    let watched = Arc::clone(watched);
-    // The meter keeps the callback; the handle is good for nothing else.
-    let _handle = meter
-        .u64_observable_counter(metric.name)
-        .with_unit(metric.unit)
-        .with_description(metric.says)
-        .with_callback(move |observer| {
+    fn count(
+        &self,
+        meter: &Meter,
+        metric: Metric,
+        read: impl Fn(&Budget) -> Option<u64> + Send + Sync + 'static,
+    ) {
+        // As above.
+        let _handle = meter
+            .u64_observable_counter(metric.name)
+            .with_unit(metric.unit)
+            .with_description(metric.says)
+            .with_callback(self.read(read))
+            .build();
+    }
+
+    /// Says one number of each budget that has it.
+    fn read(
+        &self,
+        read: impl Fn(&Budget) -> Option<u64> + Send + Sync + 'static,
+    ) -> impl Fn(&dyn AsyncInstrument<u64>) + Send + Sync + 'static {
+        let watched = Arc::clone(&self.watched);
+        move |observer| {
             let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
             for (dependency, budget) in watched.iter() {
                 if let Some(value) = read(budget) {
                     observer.observe(value, &[KeyValue::new(DEPENDENCY, dependency.as_str())]);
                 }
             }
-        })
-        .build();
+        }
+    }
 }

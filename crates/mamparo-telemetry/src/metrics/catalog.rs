@@ -262,6 +262,14 @@ pub(super) const BUDGET_ALLOWED: Metric = metric(
     "Resends that the budget would have paid for",
 );
 
+pub(super) const BUDGET_TOKENS: Metric = metric(
+    "mamparo.budget.tokens",
+    Kind::ObservableGauge,
+    "{resend}",
+    &[DEPENDENCY],
+    "Resends that the budget would pay for at once",
+);
+
 pub(super) const SHADOW_REJECTIONS: Metric = counter(
     "mamparo.shadow_rejections",
     "{rejection}",
@@ -388,6 +396,7 @@ pub const CATALOG: &[Metric] = &[
     REFUSED_RESENDS,
     BUDGET_CONSUMED,
     BUDGET_ALLOWED,
+    BUDGET_TOKENS,
     REJECTIONS,
     LATE_WORK,
     DEADLINE_REMAINING,

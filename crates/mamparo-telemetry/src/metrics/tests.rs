@@ -171,6 +171,7 @@ fn a_budget_says_what_it_allowed_and_what_was_consumed() {
     let catalog = "mamparo.dependency=catalog".to_owned();
     let free = "mamparo.dependency=free".to_owned();
     assert_eq!(points("mamparo.budget.allowed"), [(catalog.clone(), 4)]);
+    assert_eq!(points("mamparo.budget.tokens"), [(catalog.clone(), 3)]);
     assert_eq!(points("mamparo.budget.consumed"), [(catalog, 1), (free, 0)]);
 }
 
