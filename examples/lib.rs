@@ -1,2 +1,3 @@
-//! Holds the snippets of the README to what compiles and runs.
+//! Holds the snippets of the documents to what compiles and runs.
 #![doc = include_str!("../README.md")]
+#![doc = include_str!("../docs/operating/README.md")]

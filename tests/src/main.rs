@@ -8,6 +8,7 @@
 //! - `matrix` puts a client with the protecting layers under each kind of trouble, over real sockets
 //! - `multiplied` has two layers of services retry, and counts what reaches the last
 //! - `noted` reads what the protecting layers leave for whoever records a call
+//! - `operating` holds the alerts and the dashboard against a real Prometheus
 //! - `served` stands layers behind a real server, and `server` a server's own layers
 //! - `soak` lets half an hour of random faults pass, and looks for what is still held
 //! - `storm` lets a crowd of clients fail at once
@@ -31,6 +32,8 @@ mod matrix;
 mod multiplied;
 #[cfg(test)]
 mod noted;
+#[cfg(test)]
+mod operating;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

@@ -1,0 +1,91 @@
+//! One life of the program beside a Prometheus: well for a while, then in trouble.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mamparo_core::clock;
+use tokio::sync::OnceCell;
+
+use super::prometheus::Prometheus;
+use super::shop::Shop;
+use super::{dashboard, rules};
+
+/// What this program is to Prometheus.
+const JOB: &str = "shop";
+
+/// Long enough that there is a "before", which begins where the rules' last ten minutes do, here seconds.
+const WELL: Duration = Duration::from_secs(20);
+
+/// As long as trouble may go on before the last alert.
+const TROUBLE: Duration = Duration::from_secs(30);
+
+/// How long after the last expected alert one more may still come.
+const AFTERWARDS: Duration = Duration::from_secs(3);
+
+/// An alert, and the dependency that it is about.
+pub(super) type Fired = (String, String);
+
+/// What Prometheus saw.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// What fired while all was well.
+    pub(super) in_health: BTreeSet<Fired>,
+    /// What has fired in the end.
+    pub(super) in_trouble: BTreeSet<Fired>,
+    /// Each expression of the dashboard, and how many series it came to.
+    pub(super) drawn: BTreeMap<String, usize>,
+    /// What can be chosen for each variable of the dashboard.
+    pub(super) choices: BTreeMap<String, Vec<String>>,
+}
+
+/// Both tests look at one run, since it takes a while.
+pub(super) async fn run(expected: &BTreeSet<Fired>) -> &'static Run {
+    static RUN: OnceCell<Run> = OnceCell::const_new();
+    RUN.get_or_init(|| live(expected)).await
+}
+
+async fn live(expected: &BTreeSet<Fired>) -> Run {
+    let shop = Shop::open().await;
+    let rules = rules::hurried(&rules::read("alerts.yml"));
+    let prometheus = Prometheus::start(JOB, shop.address, &rules).await;
+    tokio::time::sleep(WELL).await;
+    let in_health = fired(&prometheus).await;
+
+    shop.make_trouble();
+    let began = clock::now();
+    while !fired(&prometheus).await.is_superset(expected) && began.elapsed() < TROUBLE {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    tokio::time::sleep(AFTERWARDS).await;
+    let mut run = Run {
+        in_health,
+        in_trouble: fired(&prometheus).await,
+        drawn: BTreeMap::new(),
+        choices: BTreeMap::new(),
+    };
+    let dashboard = dashboard::read();
+    for expression in dashboard.expressions() {
+        let drawn = prometheus.query(&expression).await;
+        let numbers = drawn.iter().filter(|sample| sample.value.is_finite());
+        run.drawn.insert(expression, numbers.count());
+    }
+    for variable in dashboard.variables() {
+        let values = prometheus
+            .label_values(variable.series, variable.label)
+            .await;
+        run.choices.insert(variable.label.to_owned(), values);
+    }
+    prometheus.stop().await;
+    run
+}
+
+/// All that has ever fired.
+async fn fired(prometheus: &Prometheus) -> BTreeSet<Fired> {
+    let ever = r#"count_over_time(ALERTS{alertstate="firing"}[1h])"#;
+    let ever = prometheus.query(ever).await;
+    let fired = ever.iter().map(|it| {
+        let label = |name| it.label(name).to_owned();
+        (label("alertname"), label("mamparo_dependency"))
+    });
+    fired.collect()
+}
