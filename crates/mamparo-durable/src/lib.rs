@@ -4,8 +4,17 @@
 //! *retry attempt n+1 at instant T* does none of that. Three questions have three owners that don't know each other:
 //! **when** (the scheduler), **is it still wanted** (the state store), **exactly once** (conditional transitions).
 //!
-//! [`machine`] decides, and does nothing else: no I/O, no clock, no random numbers. [`policy`] says how long a wait is.
+//! | module | what it is for |
+//! |---|---|
+//! | [`machine`] | decides, and does nothing else: no I/O, no clock, no random numbers |
+//! | [`policy`] | how long a wait is, and when enough is enough |
+//! | [`backend`] | the traits of what stores, schedules and queues |
+//! | [`memory`] | the backend that forgets, for tests and examples |
+//! | [`handler`] | carries messages through the machine: handlers A and B as tower services, the reconciler |
 
+pub mod backend;
+pub mod handler;
 pub mod limits;
 pub mod machine;
+pub mod memory;
 pub mod policy;

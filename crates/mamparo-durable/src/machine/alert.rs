@@ -10,30 +10,30 @@ use super::{End, TransactionId};
 pub struct Alert {
     /// The transaction, if it is about one.
     pub transaction_id: Option<TransactionId>,
-    /// The attempt, if it is about one.
-    pub attempt: Option<u32>,
     /// What happened.
     pub kind: AlertKind,
+    /// How often: how many transactions were stuck, how many dead letters there are.
+    pub count: u64,
 }
 
 impl Alert {
-    /// Makes an alert about an attempt of a transaction.
+    /// Makes an alert about a transaction.
     #[must_use]
-    pub const fn about(id: TransactionId, attempt: u32, kind: AlertKind) -> Self {
+    pub const fn about(id: TransactionId, kind: AlertKind) -> Self {
         Self {
             transaction_id: Some(id),
-            attempt: Some(attempt),
             kind,
+            count: 1,
         }
     }
 
-    /// Makes an alert about the engine or a queue.
+    /// Makes an alert about so many transactions or messages.
     #[must_use]
-    pub const fn general(kind: AlertKind) -> Self {
+    pub const fn general(kind: AlertKind, count: u64) -> Self {
         Self {
             transaction_id: None,
-            attempt: None,
             kind,
+            count,
         }
     }
 }
@@ -56,7 +56,7 @@ pub enum AlertKind {
     CorruptRecord,
     /// A dead-letter queue got its first message.
     FirstDeadLetter,
-    /// A transaction sat in an intermediate state for too long.
+    /// Transactions sat in an intermediate state for too long, and were brought back on their way.
     Stuck,
     /// An open breaker postpones what is due.
     BreakerPostponing,

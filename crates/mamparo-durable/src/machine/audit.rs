@@ -6,7 +6,6 @@ use super::{Label, Schedule, State, TransactionId, Utc};
 ///
 /// The schedule's name is not stored: [`AuditEvent::schedule_name`] tells it from the attempt and its number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct AuditEvent {
     /// When.
     pub at: Utc,

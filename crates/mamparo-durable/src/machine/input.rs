@@ -199,10 +199,6 @@ pub enum Gate {
 /// assert_eq!(patience.in_flight, Duration::from_secs(3600));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "one threshold for each state that can be stuck"
-)]
 pub struct Patience {
     /// In `SCHEDULING`, since it was last written; 60 s by default.
     pub scheduling: Duration,

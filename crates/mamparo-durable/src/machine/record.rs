@@ -7,7 +7,6 @@ use crate::policy::Policy;
 
 /// What never changes after a transaction began. A change of the policy touches only those that begin after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct Terms {
     /// The primary key, chosen by the caller.
     pub id: TransactionId,
@@ -49,7 +48,6 @@ impl Terms {
 
 /// What every transition writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct Progress {
     /// Where it stands.
     pub state: State,
@@ -112,10 +110,6 @@ impl Progress {
 /// In SQL: `WHERE transaction_id = ? AND state = ? AND attempt_current = ? AND attempt_next IS NOT DISTINCT FROM ? AND
 /// schedule_seq = ?`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a fifth would change what every backend must do"
-)]
 pub struct Expect {
     /// The state.
     pub state: State,
@@ -129,7 +123,6 @@ pub struct Expect {
 
 /// A transaction as it is stored, but for its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct Record {
     /// What never changes.
     pub terms: Arc<Terms>,

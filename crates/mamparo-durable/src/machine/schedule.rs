@@ -9,10 +9,6 @@ const MAX_NAME: usize = 64;
 
 /// One wait, as the scheduler keeps it. Its payload is the fire of (attempt, seq).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "backends make them from their rows"
-)]
 pub struct Schedule {
     /// The attempt that it fires.
     pub attempt: u32,

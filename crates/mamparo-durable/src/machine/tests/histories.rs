@@ -12,7 +12,7 @@ use super::support::{at, terms};
 use crate::policy::Policy;
 
 /// As many histories as are tried; `MAMPARO_HISTORIES=1000000` tries a million.
-const HISTORIES: u32 = 20_000;
+const HISTORIES: u32 = 5_000;
 
 /// As many inputs as one history has.
 const LENGTH: usize = 60;

@@ -1,0 +1,75 @@
+//! A backend, put together.
+
+use std::sync::Arc;
+
+use super::{Outbox, Queue, QueueName, Scheduler, Store};
+
+/// The parts that handlers work with; one backend may be several of them.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    store: Arc<dyn Store>,
+    scheduler: Arc<dyn Scheduler>,
+    queues: [Arc<dyn Queue>; 3],
+    outbox: Option<Arc<dyn Outbox>>,
+}
+
+impl Backend {
+    /// Puts a backend together whose parts are asked one after the other. The queues are answers, fires and requests.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn Store>,
+        scheduler: Arc<dyn Scheduler>,
+        queues: [Arc<dyn Queue>; 3],
+    ) -> Self {
+        Self {
+            store,
+            scheduler,
+            queues,
+            outbox: None,
+        }
+    }
+
+    /// Does whole steps in one transaction of this outbox.
+    #[must_use]
+    pub fn with_outbox(mut self, outbox: Arc<dyn Outbox>) -> Self {
+        self.outbox = Some(outbox);
+        self
+    }
+
+    /// Asks the parts one after the other, even if they share a database: a crash between sending and confirming then sends
+    /// twice, under one idempotency key.
+    #[must_use]
+    pub fn without_outbox(mut self) -> Self {
+        self.outbox = None;
+        self
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub const fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Returns the scheduler.
+    #[must_use]
+    pub const fn scheduler(&self) -> &Arc<dyn Scheduler> {
+        &self.scheduler
+    }
+
+    /// Returns one of the queues.
+    #[must_use]
+    pub const fn queue(&self, name: QueueName) -> &Arc<dyn Queue> {
+        let [answers, fires, requests] = &self.queues;
+        match name {
+            QueueName::Answers => answers,
+            QueueName::Fires => fires,
+            QueueName::Requests => requests,
+        }
+    }
+
+    /// Returns what does whole steps in one transaction, if the backend can.
+    #[must_use]
+    pub const fn outbox(&self) -> Option<&Arc<dyn Outbox>> {
+        self.outbox.as_ref()
+    }
+}

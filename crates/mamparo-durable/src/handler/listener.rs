@@ -1,0 +1,44 @@
+//! Who hears what happens.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use crate::backend::QueueName;
+use crate::machine::{Alert, AuditEvent, Note, Terms};
+
+/// Hears what happens to transactions. Handlers neither log nor count; telemetry does, from this.
+///
+/// Called on the path of the message: it must not block.
+///
+/// ```
+/// use mamparo_durable::handler::Listener;
+/// use mamparo_durable::machine::Alert;
+///
+/// #[derive(Debug)]
+/// struct Pager;
+///
+/// impl Listener for Pager {
+///     fn alert(&self, alert: &Alert) {
+///         println!("{}: {:?}", alert.kind.as_str(), alert.transaction_id);
+///     }
+/// }
+/// ```
+pub trait Listener: Debug + Send + Sync + 'static {
+    /// Something that a person should hear of. It may be told again after a crash.
+    fn alert(&self, alert: &Alert) {
+        let _ = alert;
+    }
+
+    /// A transition was stored.
+    fn transition(&self, terms: &Terms, event: &AuditEvent) {
+        let _ = (terms, event);
+    }
+
+    /// A message was handled, so long after it was published, or, a fire, after it was due.
+    fn handled(&self, queue: QueueName, note: Note, lag: Duration) {
+        let _ = (queue, note, lag);
+    }
+}
+
+/// Hears nothing.
+impl Listener for () {}
