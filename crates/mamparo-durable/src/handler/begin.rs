@@ -25,7 +25,8 @@ impl Runner {
     }
 
     /// Begins a transaction, and handles what is already known of it: `then`, or the sending of its original where it begins in
-    /// SENDING ([`Record::sending`](crate::machine::Record::sending)). If one of that id exists, it is returned, and what is known is handled as a redelivery.
+    /// SENDING ([`Record::sending`](crate::machine::Record::sending)). If one of
+    /// that id exists, it is returned, and what is known is handled as a redelivery.
     ///
     /// # Errors
     ///
