@@ -19,6 +19,7 @@ Examples:
   mamparo check policies.toml --deny-warnings --format sarif > policies.sarif
   mamparo check shop/ orders/ inventory.toml       the plan of a chain: each of them is one service
   mamparo check shop/ orders/ --svg > chain.svg    who calls whom, as a picture
+  mamparo check policies.toml --checklist          what else there is to know before it goes live
   MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS=5 mamparo check policies.toml"#;
 
 const EXPLAIN: &str = r#"Exit codes:
@@ -50,6 +51,10 @@ pub(crate) struct CheckArgs {
     /// Draws the same as a picture instead, in SVG, which needs nothing else and suits light and dark pages.
     #[arg(long, conflicts_with_all = ["format", "mermaid"])]
     pub(crate) svg: bool,
+
+    /// Asks what there is to know of each dependency: answered from its policy where it can be, open where only a person knows.
+    #[arg(long, conflicts_with_all = ["mermaid", "svg"])]
+    pub(crate) checklist: bool,
 
     /// Exits with 1 on a warning too.
     #[arg(long)]

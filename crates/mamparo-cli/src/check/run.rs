@@ -1,5 +1,6 @@
 //! The check, from what was typed to how it exits.
 
+use super::checklist::{self, Checklist};
 use super::found::Found;
 use super::graph::Graph;
 use super::mermaid::mermaid;
@@ -14,6 +15,10 @@ use crate::policies::framed;
 
 /// Runs `mamparo check`.
 pub(crate) fn check(args: &CheckArgs) -> Exit {
+    if args.checklist && args.format == Report::Sarif {
+        output::error("a checklist is no SARIF: ask for --format text or --format json");
+        return Exit::Usage;
+    }
     let services = match services(args) {
         Ok(services) => services,
         Err(error) => {
@@ -26,7 +31,7 @@ pub(crate) fn check(args: &CheckArgs) -> Exit {
         true => Exit::REFUSED,
         false => Exit::Success,
     };
-    if args.mermaid || args.svg {
+    if args.mermaid || args.svg || args.checklist {
         let errors = found.findings.iter().filter(|finding| finding.is_error());
         errors.for_each(|error| output::note(&framed(error)));
     }
@@ -56,10 +61,20 @@ fn report(args: &CheckArgs, services: &[Service], found: &Found) -> String {
     if args.svg {
         return svg(&Graph::of(services, MAX_ARROWS), &found.paths);
     }
+    if args.checklist {
+        let checklist = Checklist::of(services, &found.paths);
+        return match args.format {
+            Report::Json => json(&checklist),
+            Report::Text | Report::Sarif => checklist::text(&checklist),
+        };
+    }
     match args.format {
         Report::Text => text(found),
-        Report::Json => serde_json::to_string_pretty(found)
-            .map_or_else(|error| error.to_string(), |it| it + "\n"),
+        Report::Json => json(found),
         Report::Sarif => format!("{:#}\n", sarif(found)),
     }
+}
+
+fn json(report: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(report).map_or_else(|error| error.to_string(), |it| it + "\n")
 }

@@ -53,6 +53,11 @@ impl Service {
         self.policies.iter().flat_map(Policies::iter)
     }
 
+    /// Its dependencies, whether they are refused or not.
+    pub(super) fn outlines(&self) -> impl Iterator<Item = &Outline> {
+        self.outlines.iter()
+    }
+
     /// The dependencies that it calls while it serves.
     pub(super) fn calls(&self) -> impl Iterator<Item = &Outline> {
         let outlines = self.outlines.iter();

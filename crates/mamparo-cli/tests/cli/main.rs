@@ -11,6 +11,8 @@ mod chain_picture;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod checklist;
+#[cfg(test)]
 mod collector;
 #[cfg(test)]
 mod demo;
