@@ -29,7 +29,8 @@ pub(super) fn may_be_repeated(facts: &Facts<'_>) -> Answer {
         ));
     }
     open(
-        "GET, HEAD, OPTIONS, TRACE, QUERY, PUT and DELETE are sent again: does each of its PUT and DELETE take effect once? If one does not, name the others as retry.methods",
+        "GET, HEAD, OPTIONS, TRACE, QUERY, PUT and DELETE are sent again: does each PUT and DELETE take \
+         effect once? If not, name the others as retry.methods",
     )
 }
 
@@ -54,7 +55,8 @@ pub(super) fn tells_a_repetition(facts: &Facts<'_>) -> Answer {
             "it remembers a key for {retention}, which is longer than it is sent again"
         )),
         (Some(_), None) => open(
-            "it gets keys: for how long does it remember them, and does it refuse one with another content? Write idempotency_key.retention",
+            "it gets keys: for how long does it remember them, and does it refuse one with another content? Write \
+             idempotency_key.retention",
         ),
     }
 }

@@ -184,7 +184,9 @@ const OBSERVED: &[Asked] = &[
     ),
     (
         "Does anybody hear that the budget is used up?",
-        Person("an alert on mamparo.budget.consumed / mamparo.budget.allowed near 1"),
+        Person(
+            "mamparo.budget.consumed / mamparo.budget.allowed near 1: docs/operating has such an alert",
+        ),
     ),
 ];
 

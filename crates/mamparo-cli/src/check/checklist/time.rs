@@ -33,8 +33,8 @@ pub(super) fn are_all_phases_bounded(facts: &Facts<'_>) -> Answer {
     }
     let [connect, attempt, body] = phases.map(|(_, limit)| limit.unwrap_or_default());
     answered(format!(
-        "to connect {connect}; to the answer's head, writing and the wait for a connection included, {attempt}; between two pieces of its body \
-         {body}"
+        "to connect {connect}; to the answer's head, writing and the wait for a connection included, {attempt}; between two pieces of its \
+         body {body}"
     ))
 }
 
