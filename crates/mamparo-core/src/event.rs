@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::{HeaderName, StatusCode};
 
 use crate::breaker::Transition;
-use crate::{CallContext, Kind, OperationId, Rejection, Verdict};
+use crate::{CallContext, KeyStep, Kind, OperationId, Rejection, Verdict};
 
 /// Hears what layers report. A layer neither logs nor counts; telemetry does, from these.
 ///
@@ -175,6 +175,15 @@ pub enum What<'a> {
     KeyAdded {
         /// A short hash of the key.
         hash: NonZeroU64,
+    },
+    /// Something happened to an idempotency key on a server.
+    Key {
+        /// A short hash of the key, where there is one.
+        hash: Option<NonZeroU64>,
+        /// What happened.
+        step: KeyStep,
+        /// How the store failed, where it did.
+        error: Option<&'a (dyn Error + 'static)>,
     },
     /// A deadline header was malformed.
     MalformedDeadline {

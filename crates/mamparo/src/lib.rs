@@ -25,11 +25,13 @@
 //! |---|---|
 //! | [`RejectionLayer`](rejection::RejectionLayer) | turns every error into a response |
 //! | [`ServerDeadlineLayer`](server_deadline::ServerDeadlineLayer) | takes the caller's deadline over |
+//! | [`IdempotencyLayer`](idempotency::IdempotencyLayer) | answers a repeated request as the first |
 //!
 //! # Features
 //!
 //! None is on by default, and none changes behaviour: `hyper`, `reqwest` and `tonic` bring in a client, and its adapter; `fault` brings in
-//! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting;
+//! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting; `conformance`
+//! brings in the tests of stores of idempotency keys;
 //! `service-config` brings in `serde_json`, and [`grpc::ServiceConfig`] can then be read from gRPC's JSON.
 //!
 //! # Errors
@@ -51,6 +53,7 @@ pub mod fallback;
 pub mod fault;
 pub mod grpc;
 pub mod hedge;
+pub mod idempotency;
 pub mod idempotency_key;
 pub mod load_shed;
 pub mod peek;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::Response;
+use http::{Request, Response};
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::breaker::{BreakerLayer, BreakerPolicy};
 use mamparo::bulkhead::{AdaptiveLimit, BulkheadLayer, BulkheadPolicy, Partitions, Vegas};
@@ -11,6 +11,7 @@ use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::fallback::{self, FallbackLayer, FallbackPolicy};
 use mamparo::fault::{Fault, FaultLayer, FaultPlan};
 use mamparo::hedge::{HedgeLayer, HedgePolicy};
+use mamparo::idempotency::{IdempotencyLayer, IdempotencyPolicy, MemoryStore};
 use mamparo::idempotency_key::{IdempotencyKeyLayer, KeyPolicy};
 use mamparo::load_shed::{LoadShedLayer, LoadShedPolicy};
 use mamparo::peek::PeekLayer;
@@ -36,6 +37,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "fallback",
     "fault",
     "hedge",
+    "idempotency",
     "idempotency_key",
     "load_shed",
     "operation",
@@ -319,6 +321,29 @@ async fn a_record_of_served_calls_keeps_the_laws() {
 async fn an_idempotency_key_keeps_the_laws() {
     let layer = || IdempotencyKeyLayer::new(KeyPolicy::default());
     Laws::http().assert_all(|inner| layer().layer(inner)).await;
+}
+
+/// Of requests without a key, and of those with one: each run makes an instance of its own ready.
+#[tokio::test(start_paused = true)]
+async fn recognising_keys_keeps_the_laws() {
+    let layer = || {
+        let policy = IdempotencyPolicy::for_all_callers().left_behind(0).build();
+        IdempotencyLayer::new(MemoryStore::new(), policy.unwrap())
+    };
+    Laws::http().assert_all(|inner| layer().layer(inner)).await;
+    Laws::http().assert_gate(|inner| layer().layer(inner)).await;
+    let keyed = || {
+        Laws::new(
+            || {
+                let key = fastrand::u64(..);
+                let request = Request::post("/").header("idempotency-key", key);
+                request.body(ScriptedBody::empty()).unwrap()
+            },
+            || Response::new(ScriptedBody::new("ok")),
+        )
+    };
+    keyed().assert_all(|inner| layer().layer(inner)).await;
+    keyed().assert_gate(|inner| layer().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -233,6 +233,26 @@ const EXTRAS: &[Exception] = &[
         "the body of a response that was the inner service's, or is ours",
     ),
 ];
+#[rustfmt::skip]
+const IDEMPOTENCY: &[Exception] = &[
+    ("idempotency", "answer.rs", "a stored answer, and the bytes that it is stored as"),
+    ("idempotency", "body.rs", "a body that was read ahead"),
+    ("idempotency", "checks.rs", "which settings make sense"),
+    ("idempotency", "conformance/", "the tests that every store must pass"),
+    ("idempotency", "describe.rs", "what a caller must know, in words"),
+    ("idempotency", "fingerprint.rs", "what a request asks for"),
+    ("idempotency", "guard.rs", "what a run gives back when it is dropped"),
+    ("idempotency", "kept.rs", "what is kept of an answer"),
+    ("idempotency", "key.rs", "the key as it is sent, and as it is stored"),
+    ("idempotency", "mark.rs", "what an answer says of its key"),
+    ("idempotency", "memory.rs", "a store in memory, for tests"),
+    ("idempotency", "problem.rs", "how a caller is told why its request was not run"),
+    ("idempotency", "reply.rs", "what a request is answered, before its handler runs and after"),
+    ("idempotency", "run.rs", "a request with a key, from its first byte to its answer"),
+    ("idempotency", "store.rs", "where keys are kept: the trait of all stores"),
+    ("idempotency", "sweep.rs", "removing keys that are past their retention"),
+    ("idempotency", "tx.rs", "the key in the handler's own transaction"),
+];
 const LACKS: &[Exception] = &[
     ("attempt", "service.rs", WIRED),
     ("attempt", "future.rs", WIRED),
@@ -419,7 +439,8 @@ fn shape(layer: &Layer) -> Vec<String> {
         // A folder is one entry, whatever is in it.
         let entry = name.split_inclusive('/').next().unwrap_or_default();
         let listed = [REQUIRED, OPTIONAL, &[TESTS_FOLDER]].concat();
-        if !listed.contains(&entry) && !layer.excepted(EXTRAS, entry) {
+        let excepted = layer.excepted(EXTRAS, entry) || layer.excepted(IDEMPOTENCY, entry);
+        if !listed.contains(&entry) && !excepted {
             let mend = "fold it in, or say in EXTRAS of tests/src/tidy/layers.rs why";
             problems.push(format!(
                 "{}{name} is no file of a layer: {mend}",

@@ -80,6 +80,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
             Level::WARN
         }
         What::MalformedDeadline { .. } => Level::WARN,
+        What::Key { step, .. } if step.is_alert() => Level::WARN,
         // Once for many calls: whoever is on duty wants to know.
         What::BreakerTransition(change) => match change.to {
             Some(BreakerState::Open | BreakerState::ForcedOpen) => Level::WARN,
@@ -225,6 +226,13 @@ impl<'a> Record<'a> {
             What::FellBack { verdict, ended } => Self {
                 fallback: Some(ended.as_str()),
                 ..self.judged("fell back", verdict)
+            },
+            What::Key { hash, step, error } => Self {
+                message: "idempotency key",
+                idempotency_key_hash: hash.map(Hex),
+                outcome: Some(step.as_str()),
+                error,
+                ..self
             },
             What::Shed { by, priority } => Self {
                 message: "call shed",

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mamparo_core::breaker::{BreakerCause, BreakerDecision, BreakerState, Transition};
 use mamparo_core::grpc::Code;
 use mamparo_core::{
-    CallContext, Cause, Deadline, Dependency, Event, FallbackEnd, Kind, LayerKind, NotResent,
-    Observer, Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
+    CallContext, Cause, Deadline, Dependency, Event, FallbackEnd, KeyStep, Kind, LayerKind,
+    NotResent, Observer, Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
 };
 use tracing::field::{Field, Visit};
 use tracing::{Level, Subscriber};
@@ -209,6 +209,22 @@ fn a_malformed_header_is_a_warning() {
     let header = http::HeaderName::from_static("grpc-timeout");
     let what = What::MalformedDeadline { header: &header };
     assert_eq!(level(&CallContext::EMPTY, &what), Level::WARN);
+}
+
+#[test]
+fn a_key_is_named_by_its_hash_and_is_a_warning_where_an_effect_is_in_doubt() {
+    let away = std::io::Error::other("away");
+    let hash = NonZeroU64::new(0xab);
+    let about = |step, error| What::Key { hash, step, error };
+    let lost = about(KeyStep::NotRecorded, Some(&away as &dyn std::error::Error));
+    let lines = written(&CallContext::EMPTY, &[lost]);
+    let (loud, _, fields) = &lines[0];
+    assert_eq!(*loud, Level::WARN);
+    assert_eq!(fields["outcome"], "not_recorded");
+    assert_eq!(fields["idempotency_key_hash"], "00000000000000ab");
+    assert_eq!(fields["error"], "away");
+    let usual = about(KeyStep::Replayed, None);
+    assert_eq!(level(&CallContext::EMPTY, &usual), Level::DEBUG);
 }
 
 #[test]
