@@ -53,6 +53,17 @@ async fn contradictions_and_slips_say_what_to_write_instead() {
     assert_snapshot!(stdout(&ran));
 }
 
+#[tokio::test]
+async fn what_sends_again_too_much_or_with_nobody_to_tell_says_so() {
+    let mut text = String::new();
+    for file in ["at/resends.toml", "at/slips.yaml"] {
+        let ran = policies(&["check", file]).await;
+        assert_eq!(ran.code, 1, "{file}");
+        text += &stdout(&ran);
+    }
+    assert_snapshot!(text);
+}
+
 /// What only a layer's own builder knows is told of every dependency as well.
 #[tokio::test]
 async fn what_the_layers_refuse_is_told_at_once() {

@@ -76,17 +76,16 @@ impl Documents {
             if OF_THE_SERVICE.contains(&key) {
                 continue;
             }
+            if !["profile", "dependency"].contains(&key) {
+                problems.push(unknown_table(key, node));
+                continue;
+            }
             let Value::Table(named) = &node.value else {
-                problems.push(not_a_table(key, node));
+                problems.push(not_a_table(&format!("{key}.NAME"), node));
                 continue;
             };
-            match key {
-                "profile" | "dependency" => {
-                    for (name, node) in named.iter() {
-                        self.add_named(key, name, node, problems);
-                    }
-                }
-                _ => problems.push(unknown_table(key, node)),
+            for (name, node) in named.iter() {
+                self.add_named(key, name, node, problems);
             }
         }
     }
@@ -199,6 +198,9 @@ impl Documents {
 #[cold]
 fn unknown_table(key: &str, node: &Node) -> Problem {
     let remedy = match nearest(key, TABLES.iter().copied()) {
+        _ if DEPENDENCY.iter().any(|field| field.name == key) => {
+            "it is a setting of a dependency: write it below [dependency.NAME] or [profile.NAME]".to_owned()
+        }
         Some(name) => format!("did you mean {name:?}?"),
         None => "a file has the tables [profile.NAME], [dependency.NAME], [service] and [[external_retrier]]".to_owned(),
     };

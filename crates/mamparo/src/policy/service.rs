@@ -87,7 +87,19 @@ fn retriers<'a>(document: &'a Table, problems: &mut Vec<Problem>) -> &'a [Node] 
             ..
         }) => items,
         Some(node) => {
-            problems.push(kind(node, "external_retrier", "[[external_retrier]]"));
+            let message = format!(
+                "it is {}, and should be a list of tables",
+                node.value.what()
+            );
+            let remedy = "write [[external_retrier]]; in YAML and JSON, a list";
+            let path = "external_retrier";
+            problems.push(Problem::error(
+                "bad-value",
+                &node.origin,
+                path,
+                message,
+                remedy,
+            ));
             &[]
         }
     }

@@ -79,7 +79,13 @@ fn refused(value: &Value, field: &'static Field, node: &Node, path: &str) -> Pro
         }
         _ => format!("{value} is {}, and should be {wants}", value.what()),
     };
-    let write = instead(value, &field.kind).map_or_else(String::new, |it| format!("write {it}. "));
+    let write = match instead(value, &field.kind) {
+        _ if is_on(value, &field.kind) && field.default == "on" => {
+            "leave it out, because it is on. ".to_owned()
+        }
+        Some(it) => format!("write {it}. "),
+        None => String::new(),
+    };
     let remedy = format!("{write}{} The default is {}.", field.says, field.default);
     Problem::error("bad-value", &node.origin, path, message, remedy)
 }
@@ -108,6 +114,27 @@ fn breaker_retried(name: &str, node: &Node, path: &str) -> Problem {
         message,
         remedy,
     )
+}
+
+/// Whether it says that a part is to be on, for which there is no word.
+fn is_on(value: &Value, kind: &Kind) -> bool {
+    let says = match value {
+        Value::Bool(on) => *on,
+        Value::Text(text) => ["on", "true", "yes"].contains(&text.as_str()),
+        _ => false,
+    };
+    says && matches!(kind, Kind::Switch(..) | Kind::Table(_))
+}
+
+/// A table with its first setting.
+fn example(fields: &[Field]) -> Option<String> {
+    let field = fields.first()?;
+    let value = match field.kind {
+        Kind::Count(..) if field.default == "none" => "100".to_owned(),
+        Kind::Duration | Kind::Choice(_) | Kind::Text => format!("{:?}", field.default),
+        _ => field.default.to_owned(),
+    };
+    Some(format!("{{ {} = {value} }}, for example", field.name))
 }
 
 /// What was probably meant.
@@ -141,6 +168,9 @@ fn instead(value: &Value, kind: &Kind) -> Option<String> {
             let word = nearest(&text.to_ascii_uppercase(), known).filter(|_| other)?;
             Some(format!("{word:?} for {text:?}"))
         }),
+        (Kind::Switch(_, fields), value) if is_on(value, kind) => example(fields),
+        (Kind::Table(fields), _) => example(fields),
+        (Kind::Texts, Value::Text(text)) => Some(format!("[{text:?}]")),
         (Kind::Switch(words, _), Value::Bool(false)) => {
             words.first().map(|word| format!("{word:?}"))
         }

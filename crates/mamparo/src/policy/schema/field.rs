@@ -66,7 +66,10 @@ impl Kind {
             Self::Text => "a text in quotes".into(),
             Self::Texts => "a list of texts in quotes".into(),
             Self::Choice(choices) => words(choices),
-            Self::Words(choices) => format!("a list of {}", words(choices)),
+            Self::Words(choices) => {
+                let quoted: Vec<_> = choices.iter().map(|word| format!("{word:?}")).collect();
+                format!("a list of some of {}", quoted.join(", "))
+            }
             Self::Statuses => "a list of HTTP statuses such as [404, 409]".into(),
             Self::Table(_) => "a table".into(),
             Self::Switch(choices, _) => format!("a table, or {}", words(choices)),
