@@ -1,5 +1,6 @@
 //! Tests that need more than one crate, in one binary.
 //!
+//! - `admin` looks at a program's policies over HTTP, and acts on them
 //! - `dead` asks a dead dependency, and counts what reaches it
 //! - `grpc` calls and serves gRPC with other implementations at the far end
 //! - `interleaved` tries out how threads may interleave over shared state
@@ -16,6 +17,8 @@
 //! - `tidy` holds the workspace to its own rules
 //! - `together` has layers around one another, and what one refuses between them
 
+#[cfg(test)]
+mod admin;
 #[cfg(test)]
 mod dead;
 #[cfg(test)]

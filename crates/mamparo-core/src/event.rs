@@ -171,6 +171,13 @@ pub enum What<'a> {
     Shadowed(&'a Rejection),
     /// A circuit breaker changed its state, or is gone.
     BreakerTransition(&'a Transition),
+    /// Somebody asked for a breaker to be forced, from outside of the program; its change of state, if it has one, follows.
+    BreakerOperated {
+        /// What was asked for: lower case, stable.
+        action: &'static str,
+        /// Why it was not done, if it was not: lower case, stable.
+        refused: Option<&'static str>,
+    },
     /// The operation got an idempotency key.
     KeyAdded {
         /// A short hash of the key.

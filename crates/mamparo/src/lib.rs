@@ -32,7 +32,8 @@
 //! None is on by default, and none changes behaviour: `hyper`, `reqwest` and `tonic` bring in a client, and its adapter; `fault` brings in
 //! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting; `conformance`
 //! brings in the tests of stores of idempotency keys;
-//! `service-config` brings in `serde_json`, and [`grpc::ServiceConfig`] can then be read from gRPC's JSON.
+//! `service-config` brings in `serde_json`, and [`grpc::ServiceConfig`] can then be read from gRPC's JSON; `config` brings in the
+//! policy file, and `admin` axum, and a window on the policies over HTTP.
 //!
 //! # Errors
 //!
@@ -40,6 +41,8 @@
 //! how an operation ended in it, [`Rejection::of`] what we refused or cut ourselves. The text
 //! of an error says what happened to the operation; why its last attempt failed is in `source()`.
 
+#[cfg(feature = "admin")]
+pub mod admin;
 pub mod attempt_timeout;
 mod bound;
 pub mod breaker;

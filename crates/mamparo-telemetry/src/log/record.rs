@@ -87,6 +87,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
             Some(_) => Level::INFO,
             None => Level::DEBUG,
         },
+        What::BreakerOperated { .. } => Level::WARN,
         What::ResendScheduled { .. }
         | What::SentTransparently { .. }
         | What::DeadlineClamped { .. }
@@ -176,6 +177,14 @@ impl<'a> Record<'a> {
     fn protected(self, what: &What<'a>) -> Self {
         match *what {
             What::BreakerTransition(change) => self.changed(change),
+            What::BreakerOperated { action, refused } => Self {
+                message: match refused {
+                    None => "breaker operated from outside",
+                    Some(_) => "breaker not operated from outside: refused",
+                },
+                outcome: Some(refused.unwrap_or(action)),
+                ..self
+            },
             What::Shadowed(rejection) => Self {
                 message: "call would have been refused",
                 ..self.rejected(rejection)

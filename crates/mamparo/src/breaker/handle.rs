@@ -145,6 +145,12 @@ impl BreakerHandle {
         Transitions::new(Arc::clone(self.circuits.journal()))
     }
 
+    /// Tells whether these are this breaker's changes.
+    #[cfg(feature = "admin")]
+    pub(crate) fn is_followed_by(&self, transitions: &Transitions) -> bool {
+        Arc::ptr_eq(self.circuits.journal(), &transitions.journal)
+    }
+
     /// Rejects all calls until [`BreakerHandle::reset`] or [`BreakerHandle::disable`].
     pub fn force_open(&self) {
         self.circuit().force(BreakerState::ForcedOpen, clock::now());

@@ -196,7 +196,7 @@ impl fmt::Debug for Journal {
 
 /// Reads a breaker's changes of state in their order; see [`BreakerHandle::transitions`](super::BreakerHandle::transitions).
 pub struct Transitions {
-    journal: Arc<Journal>,
+    pub(super) journal: Arc<Journal>,
     number: u64,
     next: u64,
 }

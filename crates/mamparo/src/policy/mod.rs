@@ -74,7 +74,7 @@ mod view;
 pub use check::{Plan, Segment};
 pub use format::Format;
 pub use outline::Outline;
-pub use policies::{Loader, OtherProtocol, Policies, Policy, UnknownDependency};
+pub use policies::{Loader, OtherProtocol, Policies, Policy, Reloads, UnknownDependency};
 pub use problem::{InvalidPolicies, MAX_PROBLEMS, Problem, Severity};
 pub use schema::json_schema;
 pub use service::{ExternalRetrier, Service};

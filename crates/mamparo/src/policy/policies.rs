@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mamparo_core::grpc::Grpc;
+use tokio::sync::watch;
 use tower_layer::Identity;
 
 use super::build::Built;
@@ -41,6 +42,15 @@ struct Shared {
     current: Mutex<Arc<Loaded>>,
     /// One reload after the other.
     reloading: Mutex<()>,
+    reloads: watch::Sender<Reloads>,
+}
+
+/// What came of the last reload; see [`Policies::reloads`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reloads {
+    /// With how many problems it was refused; none where it was accepted.
+    pub refused_with: Option<usize>,
 }
 
 /// The policy of one dependency, and its state: whoever asks for it twice gets the same.
@@ -102,9 +112,17 @@ impl Policies {
         let shared = &self.shared;
         let reloading = shared.reloading.lock();
         let _reloading = reloading.unwrap_or_else(PoisonError::into_inner);
-        let loaded = shared.loader.read(&shared.current().dependencies)?;
-        *shared.locked() = Arc::new(loaded);
-        Ok(self.current())
+        let read = shared.loader.read(&shared.current().dependencies);
+        let refused_with = read.as_ref().err().map(|error| error.problems().len());
+        let loaded = read.map(|loaded| *shared.locked() = Arc::new(loaded));
+        shared.reloads.send_replace(Reloads { refused_with });
+        loaded.map(|()| self.current())
+    }
+
+    /// Follows reloads, by whichever clone, from now on: those that were refused, too.
+    #[must_use]
+    pub fn reloads(&self) -> watch::Receiver<Reloads> {
+        self.shared.reloads.subscribe()
     }
 
     /// Returns the policies as they were loaded last, by whichever clone.
@@ -193,6 +211,7 @@ impl Loader {
             loader: self,
             current: Mutex::new(Arc::clone(&loaded)),
             reloading: Mutex::default(),
+            reloads: watch::Sender::default(),
         };
         Ok(Policies {
             loaded,

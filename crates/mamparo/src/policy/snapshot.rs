@@ -239,6 +239,15 @@ impl Policy {
             Built::Grpc(stack) => Dependency::of(stack, "grpc", at),
         }
     }
+
+    /// Returns the handles of its breakers: the one that observes attempts, and the one that observes operations.
+    #[cfg(feature = "admin")]
+    pub(crate) fn breakers(&self) -> [Option<BreakerHandle>; 2] {
+        match &self.made().built {
+            Built::Http(stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
+            Built::Grpc(stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
+        }
+    }
 }
 
 impl Dependency {
