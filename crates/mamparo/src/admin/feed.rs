@@ -50,17 +50,17 @@ impl Feed {
         let (events, snapshots) = (self.events.subscribe(), self.snapshots.subscribe());
         // It may have gone with its runtime.
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
-            *task = Some(tokio::spawn(Arc::clone(self).run()));
+            // Followed from here on, and not only once the task runs: what happens until then is told.
+            let (followed, reloads) = (Followed::new(&self.policies), self.policies.reloads());
+            *task = Some(tokio::spawn(Arc::clone(self).run(followed, reloads)));
         }
         drop(task);
-        // Taken after the stream began to listen: what happens in between is in both.
+        // Taken after the stream began to listen: what happens in between is in both, and not in neither.
         let first = self.snapshot();
         Some(Stream::new(self.settings, first, events, snapshots, place))
     }
 
-    async fn run(self: Arc<Self>) {
-        let mut reloads = self.policies.reloads();
-        let mut followed = Followed::new(&self.policies);
+    async fn run(self: Arc<Self>, mut followed: Followed, mut reloads: watch::Receiver<Reloads>) {
         let mut ticks = interval(self.settings.snapshot_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await; // a stream begins with a snapshot of its own

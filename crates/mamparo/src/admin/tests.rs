@@ -425,7 +425,6 @@ async fn a_stream_begins_with_a_snapshot_and_tells_each_change() {
     let policies = policies();
     let router = Admin::new(&policies).router().unwrap();
     let mut body = events(&router).await;
-    tokio::task::yield_now().await;
     breaker(&policies).force_open();
     breaker(&policies).reset();
     for (from, to) in [("closed", "forced_open"), ("forced_open", "closed")] {
@@ -452,7 +451,6 @@ async fn a_stream_tells_of_reloads_and_follows_what_they_bring() {
     let policies = Policies::loader().file(&path).load().unwrap();
     let router = Admin::new(&policies).router().unwrap();
     let mut body = events(&router).await;
-    tokio::task::yield_now().await;
     std::fs::write(&path, "[dependency.catalog]\n[dependency.psp]\n").unwrap();
     policies.reload().unwrap();
     let told = next(&mut body).await.unwrap();
@@ -551,7 +549,6 @@ async fn while_nobody_reads_nothing_is_done_and_whoever_comes_later_hears_all() 
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(tasks(), before);
     let mut body = events(&router).await;
-    tokio::task::yield_now().await;
     breaker(&policies).force_open();
     let told = timeout(Duration::from_secs(1), next(&mut body))
         .await
