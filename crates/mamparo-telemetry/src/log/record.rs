@@ -173,18 +173,24 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// What somebody asked for from outside, and whether it was done.
+    fn operated(self, action: &'static str, refused: Option<&'static str>) -> Self {
+        let message = match refused {
+            None => "breaker operated from outside",
+            Some(_) => "breaker not operated from outside: refused",
+        };
+        Self {
+            message,
+            outcome: Some(refused.unwrap_or(action)),
+            ..self
+        }
+    }
+
     /// What the protecting layers say.
     fn protected(self, what: &What<'a>) -> Self {
         match *what {
             What::BreakerTransition(change) => self.changed(change),
-            What::BreakerOperated { action, refused } => Self {
-                message: match refused {
-                    None => "breaker operated from outside",
-                    Some(_) => "breaker not operated from outside: refused",
-                },
-                outcome: Some(refused.unwrap_or(action)),
-                ..self
-            },
+            What::BreakerOperated { action, refused } => self.operated(action, refused),
             What::Shadowed(rejection) => Self {
                 message: "call would have been refused",
                 ..self.rejected(rejection)
