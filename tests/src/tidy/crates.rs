@@ -42,6 +42,11 @@ const RULES: &[Rule] = &[
         tests_with: &[],
     },
     Rule {
+        crate_name: "mamparo-sqlite",
+        uses: BACKEND,
+        tests_with: &[],
+    },
+    Rule {
         crate_name: "mamparo-cli",
         uses: PUBLISHED,
         tests_with: &["mamparo-testkit"],
@@ -63,17 +68,21 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// Of a crate with one heavy dependency.
+const BACKEND: &[&str] = &["mamparo-core", "mamparo", "mamparo-durable"];
 const PUBLISHED: &[&str] = &[
     "mamparo-core",
     "mamparo",
     "mamparo-telemetry",
     "mamparo-durable",
+    "mamparo-sqlite",
 ];
 const ALL: &[&str] = &[
     "mamparo-core",
     "mamparo",
     "mamparo-telemetry",
     "mamparo-durable",
+    "mamparo-sqlite",
     "mamparo-testkit",
     "mamparo-cli",
 ];
@@ -91,6 +100,7 @@ const HEAVY: &[(&str, &[&str])] = &[
             "mamparo-tests",
         ],
     ),
+    ("rusqlite", &["mamparo-sqlite"]),
     ("sqlx", &[]),
     ("lapin", &[]),
     ("redis", &[]),
