@@ -30,6 +30,7 @@ mod status;
 mod sync;
 mod transport;
 mod verdict;
+pub mod vitals;
 
 pub use answer::Answer;
 pub use backoff::{Backoff, Jitter};

@@ -1,6 +1,6 @@
 //! The states of circuit breakers, as they have said, read whenever metrics are collected.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mamparo_core::Dependency;
@@ -9,6 +9,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::Meter;
 
 use super::catalog::BREAKER_LEVEL;
+use super::sources::Sources;
 use crate::semconv::{BREAKER_KEY, DEPENDENCY};
 
 /// As many breakers as have a gauge. Past them, one that opens takes the place of one that is closed.
@@ -55,15 +56,28 @@ impl Breakers {
         states.insert(name, state);
     }
 
-    pub(super) fn observe_with(&self, meter: &Meter) {
-        let breakers = self.clone();
+    pub(super) fn observe_with(&self, meter: &Meter, sources: &Sources) {
+        let (breakers, sources) = (self.clone(), sources.clone());
         // The meter keeps the callback; the handle is good for nothing else.
         let _handle = meter
             .u64_observable_gauge(BREAKER_LEVEL.name)
             .with_unit(BREAKER_LEVEL.unit)
             .with_description(BREAKER_LEVEL.says)
             .with_callback(move |observer| {
+                // What is read now goes before what was heard.
+                let mut read = HashSet::new();
+                sources.each(|vitals| {
+                    if let Some(state) = vitals.breaker
+                        && read.insert(vitals.dependency)
+                    {
+                        let dependency = KeyValue::new(DEPENDENCY, vitals.dependency.as_str());
+                        observer.observe(u64::from(state.level()), &[dependency]);
+                    }
+                });
                 for ((dependency, key), state) in breakers.states().iter() {
+                    if key.is_none() && read.contains(dependency) {
+                        continue;
+                    }
                     let dependency = KeyValue::new(DEPENDENCY, dependency.as_str());
                     let level = u64::from(state.level());
                     match key {

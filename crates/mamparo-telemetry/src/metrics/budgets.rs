@@ -7,6 +7,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 
 use super::catalog::{BUDGET_ALLOWED, BUDGET_CONSUMED, BUDGET_TOKENS, Metric};
+use super::sources::Sources;
 use crate::semconv::DEPENDENCY;
 
 /// As many budgets as are watched.
@@ -28,9 +29,10 @@ impl Budgets {
         }
     }
 
-    pub(super) fn observe_with(&self, meter: &Meter) {
-        self.count(meter, BUDGET_CONSUMED, |budget| Some(budget.consumed()));
-        self.count(meter, BUDGET_ALLOWED, |budget| {
+    pub(super) fn observe_with(&self, meter: &Meter, sources: &Sources) {
+        let to = (meter, sources);
+        self.count(to, BUDGET_CONSUMED, |budget| Some(budget.consumed()));
+        self.count(to, BUDGET_ALLOWED, |budget| {
             // An unlimited budget allows more than can be counted.
             Some(budget.allowed(clock::now())).filter(|&allowed| allowed != u64::MAX)
         });
@@ -39,13 +41,13 @@ impl Budgets {
             .u64_observable_gauge(BUDGET_TOKENS.name)
             .with_unit(BUDGET_TOKENS.unit)
             .with_description(BUDGET_TOKENS.says)
-            .with_callback(self.read(|budget| budget.tokens(clock::now())))
+            .with_callback(self.read(sources, |budget| budget.tokens(clock::now())))
             .build();
     }
 
     fn count(
         &self,
-        meter: &Meter,
+        (meter, sources): (&Meter, &Sources),
         metric: Metric,
         read: impl Fn(&Budget) -> Option<u64> + Send + Sync + 'static,
     ) {
@@ -54,23 +56,33 @@ impl Budgets {
             .u64_observable_counter(metric.name)
             .with_unit(metric.unit)
             .with_description(metric.says)
-            .with_callback(self.read(read))
+            .with_callback(self.read(sources, read))
             .build();
     }
 
     /// Says one number of each budget that has it.
     fn read(
         &self,
+        sources: &Sources,
         read: impl Fn(&Budget) -> Option<u64> + Send + Sync + 'static,
     ) -> impl Fn(&dyn AsyncInstrument<u64>) + Send + Sync + 'static {
-        let watched = Arc::clone(&self.watched);
+        let (watched, sources) = (Arc::clone(&self.watched), sources.clone());
         move |observer| {
-            let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
-            for (dependency, budget) in watched.iter() {
+            let tell = |dependency: Dependency, budget: &Budget| {
                 if let Some(value) = read(budget) {
                     observer.observe(value, &[KeyValue::new(DEPENDENCY, dependency.as_str())]);
                 }
-            }
+            };
+            let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+            watched
+                .iter()
+                .for_each(|(dependency, budget)| tell(*dependency, budget));
+            drop(watched);
+            sources.each(|vitals| {
+                if let Some(budget) = &vitals.budget {
+                    tell(vitals.dependency, budget);
+                }
+            });
         }
     }
 }

@@ -39,6 +39,7 @@ mod observer;
 mod pairs;
 mod places;
 mod resends;
+mod sources;
 mod told;
 mod watched;
 
@@ -51,6 +52,7 @@ pub(crate) use labels::{AttemptLabels, OperationLabels, RpcLabels, ServedLabels}
 pub use observer::Metrics;
 pub use places::{MAX_BULKHEADS, Places};
 pub(crate) use resends::CallOfMethod;
+pub use sources::MAX_MONITORED;
 
 #[cfg(test)]
 mod tests;

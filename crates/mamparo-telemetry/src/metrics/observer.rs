@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mamparo_core::vitals::Monitored;
 use mamparo_core::{Budget, Dependency, Event, Observer, What, clock};
 use opentelemetry::metrics::MeterProvider;
 
@@ -109,6 +110,16 @@ impl Metrics {
     #[must_use]
     pub fn watch_breaker(self, dependency: impl Into<Dependency>) -> Self {
         self.watched.breakers.watch(dependency.into());
+        self
+    }
+
+    /// Reports the breakers, bulkheads and budgets of all dependencies that these know, whenever metrics are collected: a policy
+    /// file's, say, as it is loaded then.
+    ///
+    /// Whoever is known need not be watched by name. At most [`MAX_MONITORED`](super::MAX_MONITORED) are asked; more are ignored.
+    #[must_use]
+    pub fn watch(self, monitored: impl Monitored) -> Self {
+        self.watched.sources.add(Arc::new(monitored));
         self
     }
 

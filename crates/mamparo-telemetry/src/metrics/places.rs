@@ -8,6 +8,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::Meter;
 
 use super::catalog::{BULKHEAD_IN_FLIGHT, BULKHEAD_LIMIT, BULKHEAD_QUEUED, Metric};
+use super::sources::Sources;
 use crate::semconv::DEPENDENCY;
 
 /// As many bulkheads as are watched.
@@ -55,29 +56,39 @@ impl Bulkheads {
         }
     }
 
-    pub(super) fn observe_with(&self, meter: &Meter) {
-        self.observe(meter, BULKHEAD_IN_FLIGHT, |places| places.in_flight);
-        self.observe(meter, BULKHEAD_QUEUED, |places| places.queued);
-        self.observe(meter, BULKHEAD_LIMIT, |places| places.limit);
+    pub(super) fn observe_with(&self, meter: &Meter, sources: &Sources) {
+        let to = (meter, sources);
+        self.observe(to, BULKHEAD_IN_FLIGHT, |places| places.in_flight);
+        self.observe(to, BULKHEAD_QUEUED, |places| places.queued);
+        self.observe(to, BULKHEAD_LIMIT, |places| places.limit);
     }
 
     fn observe(
         &self,
-        meter: &Meter,
+        (meter, sources): (&Meter, &Sources),
         metric: Metric,
         part: impl Fn(Places) -> usize + Send + Sync + 'static,
     ) {
-        let bulkheads = self.clone();
+        let (bulkheads, sources) = (self.clone(), sources.clone());
         // The meter keeps the callback; the handle is good for nothing else.
         let _handle = meter
             .i64_observable_up_down_counter(metric.name)
             .with_unit(metric.unit)
             .with_description(metric.says)
             .with_callback(move |observer| {
-                for (dependency, read) in bulkheads.watched().iter() {
-                    let value = i64::try_from(part(read())).unwrap_or(i64::MAX);
+                let tell = |dependency: Dependency, places| {
+                    let value = i64::try_from(part(places)).unwrap_or(i64::MAX);
                     observer.observe(value, &[KeyValue::new(DEPENDENCY, dependency.as_str())]);
+                };
+                for (dependency, read) in bulkheads.watched().iter() {
+                    tell(*dependency, read());
                 }
+                sources.each(|vitals| {
+                    if let Some(it) = vitals.places {
+                        let places = Places::new(it.in_flight, it.queued, it.limit);
+                        tell(vitals.dependency, places);
+                    }
+                });
             })
             .build();
     }

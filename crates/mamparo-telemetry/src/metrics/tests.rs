@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mamparo_core::breaker::{BreakerCause, BreakerState, Transition};
+use mamparo_core::vitals::{self, Monitored, Vitals};
 use mamparo_core::{
     Budget, CallContext, Dependency, Event, FallbackEnd, Kind, LayerKind, NotResent, Observer,
     Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
@@ -211,6 +212,48 @@ fn collecting_twice_says_the_same() {
     let first = counted.points("mamparo.budget.consumed");
     assert_eq!(counted.points("mamparo.budget.consumed"), first);
     assert_eq!(first.len(), 1);
+}
+
+/// One dependency, whose breaker is open.
+#[derive(Debug)]
+struct Known(Budget);
+
+impl Monitored for Known {
+    fn each(&self, tell: &mut dyn FnMut(&Vitals)) {
+        let mut vitals = Vitals::of("catalog".into());
+        vitals.breaker = Some(BreakerState::Open);
+        vitals.places = Some(vitals::Places {
+            in_flight: 3,
+            queued: 1,
+            limit: 8,
+        });
+        vitals.budget = Some(self.0.clone());
+        tell(&vitals);
+    }
+}
+
+#[test]
+fn what_a_source_knows_is_read_when_metrics_are_collected_and_goes_before_what_was_heard() {
+    let counted = Counted::new();
+    let budget = Budget::builder().ratio(0.0).min_per_second(5);
+    let known = Known(budget.build().unwrap());
+    let budget = known.0.clone();
+    let metrics = Metrics::of(&counted.provider).watch_breaker("catalog");
+    let _metrics = metrics.watch_breaker("psp").watch(known);
+    let dependency = "mamparo.dependency=catalog";
+    drop(budget.withdraw(clock::now(), None, 0).unwrap().spend());
+    for (name, value) in [
+        ("mamparo.breaker.state", 2),
+        ("mamparo.bulkhead.in_flight", 3),
+        ("mamparo.bulkhead.queued", 1),
+        ("mamparo.bulkhead.limit", 8),
+        ("mamparo.budget.consumed", 1),
+    ] {
+        let points = counted.points(name);
+        assert_eq!(points.get(dependency), Some(&value), "{name}: {points:?}");
+    }
+    let breakers = counted.points("mamparo.breaker.state");
+    assert_eq!(breakers.get("mamparo.dependency=psp"), Some(&0));
 }
 
 fn row(metric: &Metric) -> String {

@@ -7,6 +7,7 @@ use opentelemetry::metrics::Meter;
 use super::breakers::Breakers;
 use super::budgets::Budgets;
 use super::places::Bulkheads;
+use super::sources::Sources;
 
 /// What is watched, and whether a meter reads it already.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub(super) struct Watched {
     pub(super) budgets: Budgets,
     pub(super) bulkheads: Bulkheads,
     pub(super) breakers: Breakers,
+    /// Those who know dependencies, besides what is watched by name.
+    pub(super) sources: Sources,
     observed: OnceLock<()>,
 }
 
@@ -21,9 +24,9 @@ impl Watched {
     /// Has the meter read it all from now on; the first meter stays.
     pub(super) fn observe_with(&self, meter: &Meter) {
         self.observed.get_or_init(|| {
-            self.budgets.observe_with(meter);
-            self.bulkheads.observe_with(meter);
-            self.breakers.observe_with(meter);
+            self.budgets.observe_with(meter, &self.sources);
+            self.bulkheads.observe_with(meter, &self.sources);
+            self.breakers.observe_with(meter, &self.sources);
         });
     }
 }

@@ -28,6 +28,7 @@ use std::time::{Duration, SystemTime};
 
 use mamparo_core::breaker::{BreakerCause, BreakerState};
 use mamparo_core::clock::{self, SystemClock, WallClock};
+use mamparo_core::vitals::{Monitored, Places, Vitals};
 use serde::{Serialize, Serializer};
 use tower_layer::Identity;
 
@@ -248,6 +249,31 @@ impl Policy {
             Built::Grpc(stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
         }
     }
+}
+
+impl Monitored for Policies {
+    fn each(&self, tell: &mut dyn FnMut(&Vitals)) {
+        for (_, policy) in self.current().iter() {
+            tell(&match &policy.made().built {
+                Built::Http(stack) => vitals(stack),
+                Built::Grpc(stack) => vitals(stack),
+            });
+        }
+    }
+}
+
+fn vitals<P: Protocol>(stack: &Stack<Identity, Identity, Identity, P>) -> Vitals {
+    let mut vitals = Vitals::of(stack.dependency());
+    let breakers = [stack.breaker_handle(), stack.operation_breaker_handle()];
+    let states = breakers.iter().flatten().map(BreakerHandle::state);
+    vitals.breaker = states.max_by_key(|state| state.level());
+    vitals.places = stack.bulkhead_handle().map(|handle| Places {
+        in_flight: handle.in_flight(),
+        queued: handle.queued(),
+        limit: handle.limit(),
+    });
+    vitals.budget = Some(stack.budget().clone());
+    vitals
 }
 
 impl Dependency {

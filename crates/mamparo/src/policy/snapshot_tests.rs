@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use mamparo_core::breaker::{BreakerCause, BreakerState};
+use mamparo_core::vitals::Monitored;
 use proptest::prelude::*;
 use serde_json::Value;
 use tower::{ServiceBuilder, ServiceExt};
@@ -316,4 +317,23 @@ proptest! {
         prop_assert!(traffic.resent_operations <= traffic.operations);
         prop_assert_eq!(traffic.recovery_rate.is_none(), traffic.resent_operations == 0);
     }
+}
+
+#[test]
+fn whoever_collects_figures_hears_of_each_dependency_as_it_is_now() {
+    let policies = load(
+        "[dependency.catalog]\nbulkhead = { max_concurrent = 3 }\n[dependency.psp]\nbulkhead = \"off\"\nbreaker = \"off\"\n",
+    );
+    stack(&policies).breaker_handle().unwrap().force_open();
+    let mut all = Vec::new();
+    policies.each(&mut |vitals| {
+        let limit = vitals.places.map(|places| places.limit);
+        let name = vitals.dependency.as_str();
+        all.push((name, vitals.breaker, limit, vitals.budget.is_some()));
+    });
+    let open = Some(BreakerState::ForcedOpen);
+    assert_eq!(
+        all,
+        [("catalog", open, Some(3), true), ("psp", None, None, true)]
+    );
 }
