@@ -348,7 +348,7 @@ impl IdempotencyBuilder {
         self
     }
 
-    /// Says where callers read of the keys: every refusal then names that page.
+    /// Says where callers read of the keys: every refusal then links to that page.
     #[must_use]
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());

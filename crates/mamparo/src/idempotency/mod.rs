@@ -32,6 +32,42 @@
 //! - The body of the request is read before the handler is called, and that of the answer before the caller gets it, each up
 //!   to a bound. A larger one is served; its key is then completed without an answer, and a repetition gets 409.
 //!
+//! # Refusals
+//!
+//! Each has its type of problem, `https://docs.rs/mamparo/latest/mamparo/idempotency/index.html#` and these names.
+//!
+//! ## idempotency-key-missing
+//!
+//! Status 400. The request needs a key and has none.
+//!
+//! ## idempotency-key-malformed
+//!
+//! Status 400. The key can't be read, is too long, or is sent more than once.
+//!
+//! ## idempotency-key-without-owner
+//!
+//! Status 403. Nobody can tell whose key it is.
+//!
+//! ## idempotency-key-in-progress
+//!
+//! Status 409, with Retry-After. The first request with this key is being processed: ask again with the same key.
+//!
+//! ## idempotency-key-reused
+//!
+//! Status 422. The key belongs to another request: make a new one for each operation.
+//!
+//! ## idempotency-answer-not-kept
+//!
+//! Status 409. The request was processed, and its answer is not there to be given again.
+//!
+//! ## idempotency-outcome-indeterminate
+//!
+//! Status 500, or 409. Processing the request was begun, and nobody knows whether it took effect.
+//!
+//! ## idempotency-store-unavailable
+//!
+//! Status 503, with Retry-After. The keys can't be checked now, and the request was not processed.
+//!
 //! # When not
 //!
 //! For methods that are idempotent by themselves, and for streams: of gRPC, only unary calls should carry a key.

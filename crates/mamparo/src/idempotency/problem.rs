@@ -3,27 +3,100 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, LINK, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, LINK};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use mamparo_core::KeyStep;
 use mamparo_core::grpc::{self, Code, Pushback};
 
 use super::IdempotencyBuilder;
 use super::state::Refusal;
+use crate::problem::{Problem, ProblemType, RETRY_AFTER_JITTER, spread};
 
-/// Where the types of these problems are named that no registry has; `docs/problems/` says what each means.
-const TYPES: &str = "urn:mamparo:problem:";
+/// A type of this layer's; each is a heading in the docs of the module.
+macro_rules! ours {
+    ($name:literal, $title:literal, $status:ident) => {
+        ProblemType::new(
+            concat!(
+                "https://docs.rs/mamparo/latest/mamparo/idempotency/index.html#",
+                $name
+            ),
+            $title,
+            StatusCode::$status,
+        )
+    };
+}
+
+const MISSING: ProblemType = ours!(
+    "idempotency-key-missing",
+    "Idempotency-Key Is Missing",
+    BAD_REQUEST
+);
+const MALFORMED: ProblemType = ours!(
+    "idempotency-key-malformed",
+    "Idempotency-Key Is Malformed",
+    BAD_REQUEST
+);
+const WITHOUT_OWNER: ProblemType = ours!(
+    "idempotency-key-without-owner",
+    "Idempotency-Key Has No Owner",
+    FORBIDDEN
+);
+const IN_PROGRESS: ProblemType = ours!(
+    "idempotency-key-in-progress",
+    "A Request Is Outstanding for This Idempotency-Key",
+    CONFLICT
+);
+const REUSED: ProblemType = ours!(
+    "idempotency-key-reused",
+    "Idempotency-Key Is Already Used",
+    UNPROCESSABLE_ENTITY
+);
+const NOT_KEPT: ProblemType = ours!(
+    "idempotency-answer-not-kept",
+    "The Answer for This Idempotency-Key Was Not Kept",
+    CONFLICT
+);
+const INDETERMINATE: ProblemType = ours!(
+    "idempotency-outcome-indeterminate",
+    "The Outcome for This Idempotency-Key Is Not Known",
+    INTERNAL_SERVER_ERROR
+);
+const INDETERMINATE_CONFLICT: ProblemType = ours!(
+    "idempotency-outcome-indeterminate",
+    "The Outcome for This Idempotency-Key Is Not Known",
+    CONFLICT
+);
+const STORE_UNAVAILABLE: ProblemType = ours!(
+    "idempotency-store-unavailable",
+    "Idempotency Keys Can't Be Checked Now",
+    SERVICE_UNAVAILABLE
+);
+
+/// All of them, each with a heading in the module's docs and in `docs/problems/idempotency.md`.
+#[cfg(test)]
+pub(super) const ALL: [ProblemType; 8] = [
+    MISSING,
+    MALFORMED,
+    WITHOUT_OWNER,
+    IN_PROGRESS,
+    REUSED,
+    NOT_KEPT,
+    INDETERMINATE,
+    STORE_UNAVAILABLE,
+];
 
 /// What a refusal says.
 struct Told {
-    status: StatusCode,
+    problem: Problem,
     code: Code,
-    /// The last part of the problem's type.
-    name: &'static str,
-    title: &'static str,
-    detail: &'static str,
-    wait: Option<Duration>,
-    hopeless: bool,
+    /// How long the caller should wait; without, the same request will never be served.
+    wait: Option<Wait>,
+}
+
+struct Wait {
+    least: Duration,
+    /// By how much of it a wait is lengthened, so that all who were refused at once don't come back at once.
+    jitter: f64,
 }
 
 impl Refusal {
@@ -43,101 +116,81 @@ impl Refusal {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "a table: one entry a refusal")]
     fn told(self, settings: &IdempotencyBuilder) -> Told {
-        let told = |status, code, name, title, detail| Told {
-            status,
+        let (kind, code, detail) = self.words(settings);
+        let problem = kind.map_or_else(|| Problem::blank(StatusCode::BAD_REQUEST), Problem::new);
+        let least = settings.retry_after;
+        let wait = match self {
+            Self::InProgress | Self::Lost => Some(Wait { least, jitter: 0.0 }),
+            Self::StoreFailed => Some(Wait {
+                least,
+                jitter: RETRY_AFTER_JITTER,
+            }),
+            _ => None,
+        };
+        Told {
+            problem: problem.with_detail(detail),
             code,
-            name,
-            title,
-            detail,
-            wait: None,
-            hopeless: true,
-        };
-        let in_progress = |detail| Told {
-            wait: Some(settings.retry_after),
-            hopeless: false,
-            ..told(
-                StatusCode::CONFLICT,
-                Code::Aborted,
-                "idempotency-key-in-progress",
-                "A request is outstanding for this Idempotency-Key",
-                detail,
-            )
-        };
-        match self {
-            Self::Missing => told(
-                StatusCode::BAD_REQUEST,
-                Code::InvalidArgument,
-                "idempotency-key-missing",
-                "Idempotency-Key is missing",
-                "this request needs a key: make a new one for each operation, and send it again with every attempt",
-            ),
-            Self::Malformed(why) => told(
-                StatusCode::BAD_REQUEST,
-                Code::InvalidArgument,
-                "idempotency-key-malformed",
-                "Idempotency-Key is malformed",
-                why,
-            ),
-            Self::NoPrincipal => told(
-                StatusCode::FORBIDDEN,
-                Code::PermissionDenied,
-                "idempotency-key-without-owner",
-                "Idempotency-Key has no owner",
-                "a key belongs to whoever sends it, and that can't be told of this request",
-            ),
-            Self::Unreadable => Told {
-                hopeless: false,
-                ..told(
-                    StatusCode::BAD_REQUEST,
-                    Code::Cancelled,
-                    "request-incomplete",
-                    "Request is incomplete",
-                    "the request's body broke off, and nothing was done",
-                )
-            },
-            Self::Mismatch => told(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                Code::InvalidArgument,
-                "idempotency-key-reused",
-                "Idempotency-Key is already used",
-                "the key belongs to another request: send that one, or this one with a new key",
-            ),
-            Self::InProgress => in_progress("the first request with this key is being processed"),
-            Self::Lost => in_progress("another attempt with this key has taken over"),
-            Self::NotKept => told(
-                StatusCode::CONFLICT,
-                Code::AlreadyExists,
-                "idempotency-answer-not-kept",
-                "The answer for this Idempotency-Key was not kept",
-                "the request was processed, and is not processed again: its answer or its body was too large to be kept",
-            ),
-            Self::Indeterminate => told(
-                settings.indeterminate_status,
-                Code::Unknown,
-                "idempotency-outcome-indeterminate",
-                "The outcome for this Idempotency-Key is unknown",
-                "processing the request was begun, and nobody knows whether it took effect: it is not processed again",
-            ),
-            Self::StoreFailed => Told {
-                wait: Some(spread(settings.retry_after)),
-                hopeless: false,
-                ..told(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    Code::Unavailable,
-                    "idempotency-store-unavailable",
-                    "Idempotency keys can't be checked now",
-                    "the request was not processed",
-                )
-            },
+            wait,
         }
     }
-}
 
-/// So that all who were refused at once do not come back at once.
-fn spread(wait: Duration) -> Duration {
-    wait.mul_f64(1.0 + 2.0 * fastrand::f64())
+    const fn words(
+        self,
+        settings: &IdempotencyBuilder,
+    ) -> (Option<ProblemType>, Code, &'static str) {
+        match self {
+            Self::Missing => (
+                Some(MISSING),
+                Code::InvalidArgument,
+                "this request needs a key: make a new one for each operation, and send it again with every attempt",
+            ),
+            Self::Malformed(why) => (Some(MALFORMED), Code::InvalidArgument, why),
+            Self::NoPrincipal => (
+                Some(WITHOUT_OWNER),
+                Code::PermissionDenied,
+                "a key belongs to whoever sends it, and that can't be told of this request",
+            ),
+            Self::Unreadable => (
+                None,
+                Code::Cancelled,
+                "the request's body broke off, and nothing was done",
+            ),
+            Self::Mismatch => (
+                Some(REUSED),
+                Code::InvalidArgument,
+                "the key belongs to another request: send that one, or this one with a new key",
+            ),
+            Self::InProgress => (
+                Some(IN_PROGRESS),
+                Code::Aborted,
+                "the first request with this key is being processed",
+            ),
+            Self::Lost => (
+                Some(IN_PROGRESS),
+                Code::Aborted,
+                "another attempt with this key has taken over",
+            ),
+            Self::NotKept => (
+                Some(NOT_KEPT),
+                Code::AlreadyExists,
+                "the request was processed, and is not processed again: its answer or its body was too large to be kept",
+            ),
+            Self::Indeterminate => (
+                Some(match settings.indeterminate_status {
+                    StatusCode::CONFLICT => INDETERMINATE_CONFLICT,
+                    _ => INDETERMINATE,
+                }),
+                Code::Unknown,
+                "processing the request was begun, and nobody knows whether it took effect: it is not processed again",
+            ),
+            Self::StoreFailed => (
+                Some(STORE_UNAVAILABLE),
+                Code::Unavailable,
+                "the request was not processed",
+            ),
+        }
+    }
 }
 
 /// Writes what the caller of a request is told.
@@ -151,35 +204,16 @@ pub(super) fn write(
     if is_grpc {
         return trailers_only(&told);
     }
-    let Told {
-        status,
-        title,
-        detail,
-        name,
-        ..
-    } = told;
-    let kind = match &settings.documentation {
-        Some(url) => format!("{url}#{name}"),
-        None => format!("{TYPES}{name}"),
+    let (problem, jitter) = match told.wait {
+        Some(Wait { least, jitter }) => (told.problem.with_retry_after(least), jitter),
+        None => (told.problem, 0.0),
     };
-    // All of it is our own words, or checked when it was set: there is nothing to escape.
-    let body = format!(
-        r#"{{"type":"{kind}","title":"{title}","status":{},"detail":"{detail}"}}"#,
-        status.as_u16()
-    );
-    let mut response = Response::new(Bytes::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    let problem = HeaderValue::from_static("application/problem+json");
-    headers.insert(CONTENT_TYPE, problem);
-    if let Some(wait) = told.wait {
-        let begun = u64::from(wait.subsec_nanos() > 0);
-        headers.insert(RETRY_AFTER, (wait.as_secs() + begun).into());
-    }
-    link(settings, headers);
+    let mut response = problem.answer(jitter, true).map(Bytes::from);
+    link(settings, response.headers_mut());
     response
 }
 
+/// Where callers read of the keys (draft-07 §2.7).
 fn link(settings: &IdempotencyBuilder, headers: &mut HeaderMap) {
     let Some(url) = &settings.documentation else {
         return;
@@ -198,13 +232,12 @@ fn trailers_only(told: &Told) -> Response<Bytes> {
     headers.insert(CONTENT_TYPE, content_type);
     let code = u16::from(told.code.number());
     headers.insert(grpc::GRPC_STATUS, code.into());
-    headers.insert(grpc::GRPC_MESSAGE, grpc::message::encode(told.detail));
+    let detail = grpc::message::encode(told.problem.detail());
+    headers.insert(grpc::GRPC_MESSAGE, detail);
     let pushback = match told.wait {
-        Some(wait) => Some(Pushback::After(wait)),
-        None => told.hopeless.then_some(Pushback::Stop),
+        Some(Wait { least, jitter }) => Pushback::After(spread(least, jitter)),
+        None => Pushback::Stop,
     };
-    if let Some(pushback) = pushback {
-        headers.insert(grpc::GRPC_RETRY_PUSHBACK_MS, pushback.value());
-    }
+    headers.insert(grpc::GRPC_RETRY_PUSHBACK_MS, pushback.value());
     response
 }

@@ -329,14 +329,28 @@ async fn a_refusal_names_the_page_that_is_set_and_echoes_nothing() {
     let url = "https://api.example.com/keys";
     let server = Server::counting(policy().documentation(url));
     let got = server.post("\"<script>", "x").await;
-    let body: serde_json::Value = serde_json::from_slice(&got.body).unwrap();
-    assert_eq!(body["type"], format!("{url}#idempotency-key-malformed"));
-    assert_eq!(
-        got.header("link"),
-        Some(r#"<https://api.example.com/keys>; rel="describedby"; type="text/html""#)
-    );
+    assert_eq!(got.problem(), "idempotency-key-malformed");
+    let link = r#"<https://api.example.com/keys>; rel="describedby"; type="text/html""#;
+    assert_eq!(got.header("link"), Some(link));
     assert!(!String::from_utf8_lossy(&got.body).contains("script"));
     assert!(policy().documentation("a\"b").build().is_err());
+}
+
+#[test]
+fn the_docs_have_a_heading_for_each_type_of_problem() {
+    let page = include_str!("../../../../../docs/problems/idempotency.md");
+    for kind in super::super::problem::ALL {
+        let (_, name) = kind.uri().split_once('#').unwrap();
+        let story = format!("//! ## {name}\n//!\n//! Status {}", kind.status().as_u16());
+        assert!(
+            include_str!("../mod.rs").contains(&story),
+            "mod.rs lacks {name}"
+        );
+        assert!(
+            page.contains(&format!("## {name}\n")),
+            "the page lacks {name}"
+        );
+    }
 }
 
 #[tokio::test]
