@@ -1,12 +1,16 @@
 //! Opening a file.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use mamparo::idempotency::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
+use super::checkpoint;
 use super::error::store_error;
 use super::readers::Readers;
 use super::schema::Part;
@@ -31,6 +35,8 @@ pub(crate) struct Settings {
 pub(crate) struct Database {
     pub(crate) writer: Writer,
     pub(crate) readers: Readers,
+    /// Ends the checkpoints when the last clone is gone.
+    _checkpoints: Arc<SyncSender<Infallible>>,
 }
 
 impl Database {
@@ -40,13 +46,19 @@ impl Database {
         for part in parts {
             part.migrate(&mut connection)?;
         }
+        let pages = checkpoint::VERY_LONG_PAGES;
+        let kept = connection.pragma_update(None, "wal_autocheckpoint", pages);
+        kept.map_err(store_error)?;
         let writer = Writer::start(connection, settings.queue);
         let readers = (0..settings.readers.max(1)).map(|_| settings.connect(true));
         let readers: Result<Vec<_>, _> = readers.collect();
         let readers = Readers::start(readers.map_err(store_error)?, settings.queue);
+        let connection = settings.connect(false).map_err(store_error)?;
+        let checkpoints = checkpoint::start(connection, settings.log())?;
         Ok(Self {
             writer: writer?,
             readers: readers?,
+            _checkpoints: Arc::new(checkpoints),
         })
     }
 }
@@ -67,6 +79,13 @@ impl Settings {
         connection.pragma_update(None, "query_only", only_reads)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
+    }
+
+    /// Where SQLite keeps the log.
+    fn log(&self) -> PathBuf {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        log.into()
     }
 
     pub(crate) fn at(path: &Path) -> Self {

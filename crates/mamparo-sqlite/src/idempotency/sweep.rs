@@ -12,11 +12,11 @@ use rusqlite::{Connection, params};
 use super::sql::{Millis, millis};
 use crate::database::{Database, store_error};
 
-/// As long as one batch may take: others wait meanwhile. Half of what a writer is ever held, since its commit comes on top.
-const LONGEST: Duration = Duration::from_millis(8);
+/// As long as one batch may take: others wait meanwhile. What it has changed must be written and synced on top.
+const LONGEST: Duration = Duration::from_millis(4);
 
 /// The most that one batch of a store's own sweeping removes.
-const BATCH: usize = 500;
+const BATCH: usize = 200;
 
 /// The wait after a batch that was full, in which others write.
 const BETWEEN: Duration = Duration::from_millis(20);
