@@ -16,10 +16,10 @@ use crate::database::{Database, store_error};
 const LONGEST: Duration = Duration::from_millis(4);
 
 /// The most that one batch of a store's own sweeping removes.
-const BATCH: usize = 200;
+const BATCH: usize = 100;
 
 /// The wait after a batch that was full, in which others write.
-const BETWEEN: Duration = Duration::from_millis(20);
+const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Removes at most `limit` keys, and stops early when it takes too long, but not before the first.
 pub(super) fn sweep(

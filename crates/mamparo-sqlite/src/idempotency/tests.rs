@@ -137,20 +137,18 @@ async fn a_sweep_holds_the_writer_for_a_short_time_only() {
         Ok(())
     };
     store.transaction(fill).await.unwrap();
-    let mut swept = 0;
-    let mut slow = 0;
+    let (mut swept, mut batches) = (0, 0);
     loop {
-        let begun = clock::now();
         let batch = store.sweep(usize::MAX).await.unwrap();
-        slow += usize::from(begun.elapsed() > Duration::from_millis(20));
-        swept += batch;
         if batch == 0 {
             break;
         }
+        swept += batch;
+        batches += 1;
     }
     assert_eq!(swept, 20_000);
-    // The machine may be busy; a sweep without a bound takes one batch, and is slow.
-    assert!(slow <= 5, "{slow} batches took longer than 20 ms");
+    // So many take longer than one batch may.
+    assert!(batches > 2, "all was swept in {batches} batches");
 }
 
 #[tokio::test]
