@@ -298,11 +298,11 @@ async fn sweep(store: Arc<SqliteIdempotency>) -> Vec<Duration> {
     let mut held = Vec::new();
     loop {
         let begun = clock::now();
-        if store.sweep(200).await.unwrap() == 0 {
+        if store.sweep(100).await.unwrap() == 0 {
             return held;
         }
         held.push(begun.elapsed());
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
