@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use mamparo::client::TonicClient;
 use mamparo::deadline::DeadlinePolicy;
-use mamparo::server;
+use mamparo::serve;
 use mamparo::stack::Stack;
 use mamparo_core::grpc::Grpc;
 use mamparo_core::{BoxError, CallContext, clock};
@@ -105,7 +105,7 @@ fn start(hop: Hop, traces: &SdkTracerProvider) -> Result<SocketAddr, BoxError> {
     let address = incoming.local_addr()?;
     let server = Server::builder()
         .layer(ServerCallLayer::grpc().tracer_provider(traces))
-        .layer(server::grpc())
+        .layer(serve::grpc())
         .add_service(EchoServer::new(hop));
     tokio::spawn(server.serve_with_incoming(incoming));
     Ok(address)

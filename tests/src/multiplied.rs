@@ -15,7 +15,7 @@ use mamparo::client::HyperClient;
 use mamparo::problem::Problem;
 use mamparo::rejection::RejectionPolicy;
 use mamparo::retry::RetryPolicy;
-use mamparo::server;
+use mamparo::serve;
 use mamparo::stack::Stack;
 use mamparo_core::Backoff;
 use mamparo_core::http::EXHAUSTED_HEADER;
@@ -73,7 +73,7 @@ where
     let (last, asked) = busy().await;
     let next = client("last");
     let routes = Router::new().route("/", get(move || handler(next.clone(), last)));
-    let middle = serve(routes.layer(server::http().rejection(policy))).await;
+    let middle = serve(routes.layer(serve::http().rejection(policy))).await;
     let answer = client("middle").oneshot(question(middle)).await.unwrap();
     (answer.map(Body::new), asked.load(Ordering::Relaxed))
 }
@@ -113,7 +113,7 @@ async fn an_error_names_the_dependency_and_says_that_attempts_are_spent() {
     drop(listener);
     let next = client("last");
     let handler = get(move || hands_on(next.clone(), nobody));
-    let routes = Router::new().route("/", handler).layer(server::http());
+    let routes = Router::new().route("/", handler).layer(serve::http());
     let answer = exchange(serve(routes).await, "GET / HTTP/1.1").await;
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(

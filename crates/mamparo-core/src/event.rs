@@ -249,6 +249,15 @@ pub enum What<'a> {
         /// For how long.
         late: Duration,
     },
+    /// What a server needs is not there yet.
+    CheckFailed {
+        /// What was looked for.
+        name: &'static str,
+        /// Why it is not there.
+        error: &'a (dyn Error + 'static),
+        /// After how long it is looked for again.
+        wait: Duration,
+    },
     /// A fault was injected on purpose: what follows is not the dependency's own doing.
     FaultInjected {
         /// Which one: lower case, stable.

@@ -19,17 +19,19 @@
 //! | [`AttemptTimeoutLayer`](attempt_timeout::AttemptTimeoutLayer) | bounds one attempt, and tells the next service what remains |
 //! | [`ConnectTimeoutLayer`](connect_timeout::ConnectTimeoutLayer) | bounds the making of a connection, inside the client |
 //!
-//! A server has them in one call too: [`server::grpc`] for tonic, [`server::http`] for axum.
+//! A server has them in one call too: [`serve::grpc`] for tonic, [`serve::http`] for axum.
 //!
 //! | a server's layers, outermost first | |
 //! |---|---|
 //! | [`RejectionLayer`](rejection::RejectionLayer) | turns every error into a response |
 //! | [`ServerDeadlineLayer`](server_deadline::ServerDeadlineLayer) | takes the caller's deadline over |
 //! | [`IdempotencyLayer`](idempotency::IdempotencyLayer) | answers a repeated request as the first |
+//! | [`CatchPanicLayer`](catch_panic::CatchPanicLayer) | turns a handler's panic into an error |
 //!
 //! # Features
 //!
-//! None is on by default, and none changes behaviour: `hyper`, `reqwest` and `tonic` bring in a client, and its adapter; `fault` brings in
+//! None is on by default, and none changes behaviour: `hyper`, `reqwest` and `tonic` bring in a client, and its adapter; `axum`
+//! makes a [`problem`] one of axum's responses; `signal` brings in the signals by which a server is told to stop; `fault` brings in
 //! the layer that spoils calls on purpose, so that a program built without it can't be made to fail by a setting; `conformance`
 //! brings in the tests of stores of idempotency keys;
 //! `service-config` brings in `serde_json`, and [`grpc::ServiceConfig`] can then be read from gRPC's JSON; `config` brings in the
@@ -47,6 +49,8 @@ pub mod attempt_timeout;
 mod bound;
 pub mod breaker;
 pub mod bulkhead;
+pub mod caller;
+pub mod catch_panic;
 #[cfg(any(feature = "hyper", feature = "reqwest", feature = "tonic"))]
 pub mod client;
 pub mod connect_timeout;
@@ -68,7 +72,7 @@ pub mod rejection;
 pub mod replay;
 mod resend;
 pub mod retry;
-pub mod server;
+pub mod serve;
 pub mod server_deadline;
 pub mod stack;
 mod sync;

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use mamparo::client::{HyperClient, TonicClient};
 use mamparo::deadline::DeadlinePolicy;
 use mamparo::rejection::RejectionPolicy;
-use mamparo::server;
+use mamparo::serve;
 use mamparo::stack::Stack;
 use mamparo_core::clock;
 use mamparo_testkit::grpc::{Echo, EchoClient, EchoReply, EchoRequest, connect};
@@ -130,7 +130,7 @@ fn telling() -> Router {
         let told = headers.contains_key("grpc-timeout");
         format!("{} {told}", remaining().unwrap().as_micros())
     });
-    Router::new().route("/", tell).layer(server::http())
+    Router::new().route("/", tell).layer(serve::http())
 }
 
 /// An HTTP service that asks a gRPC service, and answers with the end of that.
@@ -143,7 +143,7 @@ fn over_grpc(runs: Runs, next: GrpcNext) -> Router {
             Err(status) => RejectionPolicy::default().answer(&status).map(Body::from),
         }
     });
-    Router::new().route("/", ask).layer(server::http())
+    Router::new().route("/", ask).layer(serve::http())
 }
 
 fn told(text: &str) -> Duration {
@@ -161,7 +161,7 @@ async fn an_http_dependency_of_a_grpc_server_gets_what_is_left_at_that_moment() 
         next: http_next(),
         address: served::serve(telling()).await,
     };
-    let address = serve(service, server::grpc()).await;
+    let address = serve(service, serve::grpc()).await;
     let mut client = client_within(address, ms(2_000));
     let reply = client.say(EchoRequest::text("a")).await.unwrap();
     let left = told(&reply.into_inner().text);
@@ -185,14 +185,14 @@ async fn an_http_dependency_of_a_grpc_server_gets_what_is_left_at_that_moment() 
 async fn a_chain_of_both_has_less_time_at_each_hop_and_stops_at_the_deadline() {
     let ((last, mut at_last), (middle, mut at_middle), (first, mut at_first)) =
         (Runs::new(), Runs::new(), Runs::new());
-    let last = serve(Endless(last), server::grpc()).await;
+    let last = serve(Endless(last), serve::grpc()).await;
     let middle = served::serve(over_grpc(middle, grpc_next(last))).await;
     let first = OverHttp {
         runs: first,
         next: http_next(),
         address: middle,
     };
-    let mut client = client_within(serve(first, server::grpc()).await, ms(400));
+    let mut client = client_within(serve(first, serve::grpc()).await, ms(400));
     let mut best = Duration::MAX;
     for _ in 0..TRIES {
         let start = clock::now();
@@ -216,7 +216,7 @@ async fn a_chain_of_both_has_less_time_at_each_hop_and_stops_at_the_deadline() {
 #[tokio::test]
 async fn a_grpc_dependency_of_an_http_server_gets_what_is_left_and_stops_with_it() {
     let ((last, mut at_last), (first, mut at_first)) = (Runs::new(), Runs::new());
-    let last = serve(Endless(last), server::grpc()).await;
+    let last = serve(Endless(last), serve::grpc()).await;
     let first = served::serve(over_grpc(first, grpc_next(last))).await;
     let mut best = Duration::MAX;
     for _ in 0..TRIES {
@@ -240,7 +240,7 @@ async fn a_grpc_dependency_of_an_http_server_gets_what_is_left_and_stops_with_it
 #[tokio::test]
 async fn a_chain_of_both_stops_when_its_caller_gives_up() {
     let ((last, mut at_last), (first, mut at_first)) = (Runs::new(), Runs::new());
-    let last = serve(Endless(last), server::grpc()).await;
+    let last = serve(Endless(last), serve::grpc()).await;
     let first = served::serve(over_grpc(first, grpc_next(last))).await;
     let mut socket = TcpStream::connect(first).await.unwrap();
     let request = b"GET / HTTP/1.1\r\nhost: a\r\nx-request-timeout-ms: 30000\r\n\r\n";

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
-use mamparo::server::{ServerLayers, grpc as layers};
+use mamparo::serve::{ServerLayers, grpc as layers};
 use mamparo::server_deadline::ServerDeadlinePolicy;
 use mamparo_core::grpc::Grpc;
 use mamparo_core::{CallContext, clock};

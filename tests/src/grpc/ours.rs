@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mamparo::client::{TonicClient, tonic};
 use mamparo::deadline::DeadlinePolicy;
-use mamparo::server::{self, ServerLayers};
+use mamparo::serve::{self, ServerLayers};
 use mamparo::server_deadline::ServerDeadlinePolicy;
 use mamparo::stack::Stack;
 use mamparo_core::grpc::Grpc;
@@ -45,7 +45,7 @@ impl Ours {
     /// Serves with a limit for callers that bring none, or a longer one.
     pub(super) async fn serve(service: impl Echo, limit: Duration) -> Self {
         let policy = ServerDeadlinePolicy::builder().maximum(limit).build();
-        let layers = server::grpc().deadline(policy.unwrap());
+        let layers = serve::grpc().deadline(policy.unwrap());
         Self::serve_with(Routes::new(EchoServer::new(service)), layers).await
     }
 

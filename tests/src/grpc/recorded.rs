@@ -8,7 +8,7 @@ use futures_util::stream;
 use h2::Reason;
 use mamparo::client::{TonicClient, tonic};
 use mamparo::deadline::DeadlinePolicy;
-use mamparo::server;
+use mamparo::serve;
 use mamparo::stack::Stack;
 use mamparo_core::grpc::Grpc;
 use mamparo_telemetry::attempt::GrpcSend;
@@ -83,7 +83,7 @@ impl Recorded {
             .meter_provider(&self.meters);
         let server = Server::builder()
             .layer(record)
-            .layer(server::grpc())
+            .layer(serve::grpc())
             .add_service(EchoServer::new(service));
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
         address

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use mamparo::retry::RetryPolicy;
-use mamparo::server;
+use mamparo::serve;
 use mamparo::server_deadline::ServerDeadlinePolicy;
 use mamparo::stack::Stack;
 use mamparo_testkit::grpc::{Answer, EchoRequest, EchoServer, Echoing, serve};
@@ -80,7 +80,7 @@ async fn counting(strict: bool) -> (Ours, Arc<AtomicUsize>) {
         Ok(request)
     };
     let service = EchoServer::with_interceptor(Echoing, count);
-    let layers = server::grpc().deadline(policy.build().unwrap());
+    let layers = serve::grpc().deadline(policy.build().unwrap());
     (Ours::serve_with(Routes::new(service), layers).await, calls)
 }
 

@@ -6,6 +6,7 @@ use http::{Request, Response};
 use mamparo::attempt_timeout::{AttemptPolicy, AttemptTimeoutLayer};
 use mamparo::breaker::{BreakerLayer, BreakerPolicy};
 use mamparo::bulkhead::{AdaptiveLimit, BulkheadLayer, BulkheadPolicy, Partitions, Vegas};
+use mamparo::catch_panic::CatchPanicLayer;
 use mamparo::connect_timeout::ConnectTimeoutLayer;
 use mamparo::deadline::{DeadlineLayer, DeadlinePolicy};
 use mamparo::fallback::{self, FallbackLayer, FallbackPolicy};
@@ -32,6 +33,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "attempt_timeout",
     "breaker",
     "bulkhead",
+    "catch_panic",
     "connect_timeout",
     "deadline",
     "fallback",
@@ -364,6 +366,12 @@ async fn a_server_deadline_keeps_the_laws() {
         .await;
     let http = || ServerDeadlineLayer::http(server());
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_around_panics_keeps_the_laws() {
+    let layer = CatchPanicLayer::new;
+    Laws::http().assert_all(|inner| layer().layer(inner)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,6 +21,11 @@ type Exception = (&'static str, &'static str, &'static str);
 
 const EXTRAS: &[Exception] = &[
     (
+        "catch_panic",
+        "body.rs",
+        "the body of an answer, which a handler may still be making",
+    ),
+    (
         "retry",
         "resending.rs",
         "what an operation keeps from its first failure on, apart from what each has",

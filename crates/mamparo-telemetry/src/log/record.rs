@@ -79,7 +79,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
         {
             Level::WARN
         }
-        What::MalformedDeadline { .. } => Level::WARN,
+        What::MalformedDeadline { .. } | What::CheckFailed { .. } => Level::WARN,
         What::Key { step, .. } if step.is_alert() => Level::WARN,
         // Once for many calls: whoever is on duty wants to know.
         What::BreakerTransition(change) => match change.to {
@@ -186,9 +186,19 @@ impl<'a> Record<'a> {
         }
     }
 
+    fn missing(self, name: &'static str, error: &'a (dyn Error + 'static)) -> Self {
+        Self {
+            message: "not ready: a dependency is not there yet",
+            outcome: Some(name),
+            error: Some(error),
+            ..self
+        }
+    }
+
     /// What the protecting layers say.
     fn protected(self, what: &What<'a>) -> Self {
         match *what {
+            What::CheckFailed { name, error, .. } => self.missing(name, error),
             What::BreakerTransition(change) => self.changed(change),
             What::BreakerOperated { action, refused } => self.operated(action, refused),
             What::Shadowed(rejection) => Self {

@@ -2,13 +2,10 @@
 
 use http::StatusCode;
 
-/// Where our own types are documented; each heading there is one.
+/// Our own types; `docs/problems/` has a file for each.
 macro_rules! ours {
     ($name:literal) => {
-        concat!(
-            "https://docs.rs/mamparo/latest/mamparo/problem/index.html#",
-            $name
-        )
+        concat!("urn:mamparo:problem:", $name)
     };
 }
 

@@ -24,7 +24,7 @@ fn each_kind_of_refusal_has_its_type_its_status_and_its_members() {
         .with_retry_after(Duration::from_secs(30))
         .into();
     let draft = "https://iana.org/assignments/http-problem-types#";
-    let ours = "https://docs.rs/mamparo/latest/mamparo/problem/index.html#";
+    let ours = "urn:mamparo:problem:";
     let abnormal = Problem::new(ProblemType::ABNORMAL_USAGE_DETECTED);
     let vectors: [(&str, BoxError, u16, String, &str, bool); 5] = [
         (
@@ -283,7 +283,7 @@ fn the_docs_have_a_file_and_a_heading_for_each_of_our_types() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/problems");
     let story = include_str!("mod.rs");
     for kind in ProblemType::OURS {
-        let (_, name) = kind.uri().split_once('#').unwrap();
+        let (_, name) = kind.uri().rsplit_once(':').unwrap();
         assert!(
             docs.join(format!("{name}.md")).exists(),
             "docs/problems/{name}.md is missing"

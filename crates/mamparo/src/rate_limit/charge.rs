@@ -3,7 +3,10 @@
 use std::fmt;
 use std::hash::Hash;
 
+use http::Request;
 use mamparo_core::{CallContext, Tenant};
+
+use crate::caller::{CallerKey, Who};
 
 /// Says who pays for a request, and how much.
 ///
@@ -62,6 +65,16 @@ where
     #[inline]
     fn key(&self, request: &Req) -> Option<K> {
         self.0(request)
+    }
+}
+
+/// Each caller of a server pays from a limit of its own.
+impl<B> Charge<Request<B>> for CallerKey {
+    type Key = Who;
+
+    #[inline]
+    fn key(&self, request: &Request<B>) -> Option<Who> {
+        self.of(request)
     }
 }
 

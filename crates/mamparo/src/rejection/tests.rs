@@ -178,7 +178,7 @@ async fn a_problem_says_its_own_status_and_nothing_of_the_inside() {
     assert_eq!(
         problem,
         concat!(
-            r#"{"type":"https://docs.rs/mamparo/latest/mamparo/problem/index.html#dependency-failed","#,
+            r#"{"type":"urn:mamparo:problem:dependency-failed","#,
             r#""title":"Dependency Failed","status":502,"detail":"a service behind this one failed","dependency":"psp"}"#,
         )
     );
@@ -220,7 +220,7 @@ fn what_is_told_needs_no_escape_and_tells_no_error_text() {
 async fn a_refusal_says_of_what_kind_it_is_and_when_to_come_back() {
     let named = |reason| Rejection::refused(reason, "the-psp".into());
     let reduced = "#temporary-reduced-capacity";
-    let unavailable = "#dependency-unavailable";
+    let unavailable = ":dependency-unavailable";
     let wait = |rejection: Rejection| rejection.with_retry_after(Duration::from_millis(2_500));
     let told = [
         (

@@ -16,7 +16,7 @@ use mamparo_testkit::service::{Script, Step};
 use tonic::service::Routes;
 use tower::{Layer, Service, ServiceExt};
 
-use super::*;
+use super::super::*;
 use crate::load_shed::LoadShedPolicy;
 use crate::server_deadline::ServerDeadlinePolicy;
 
