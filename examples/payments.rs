@@ -18,7 +18,7 @@ use mamparo::retry::Ending;
 use mamparo::stack::Stack;
 use mamparo_core::BoxError;
 use mamparo_sqlite::{SqliteIdempotency, TransactionError, complete};
-use tower::{ServiceBuilder, ServiceExt};
+use tower::ServiceExt;
 
 /// Pays, slowly: longer than its caller waits.
 async fn pay(
@@ -52,9 +52,8 @@ async fn server(file: &Path) -> Result<(Router, SqliteIdempotency), BoxError> {
         .on_expiry(OnExpiry::RunAgain)
         .build()?;
     println!("{}\n", policy.describe());
-    let layers = ServiceBuilder::new()
-        .layer(mamparo::server::http())
-        .layer(IdempotencyLayer::new(store.clone(), policy));
+    let keys = IdempotencyLayer::new(store.clone(), policy);
+    let layers = mamparo::serve::http().idempotency(keys);
     let routes = Router::new().route("/payments", post(pay));
     Ok((routes.with_state(store.clone()).layer(layers), store))
 }
