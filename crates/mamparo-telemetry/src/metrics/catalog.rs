@@ -370,6 +370,13 @@ pub(super) const SHED_CALLS: Metric = counter(
     "Calls that were shed, by which rule",
 );
 
+pub(super) const IDEMPOTENCY_KEYS: Metric = counter(
+    "mamparo.idempotency_keys",
+    "{step}",
+    &[REASON],
+    "What happened to idempotency keys on this server",
+);
+
 pub(super) const INJECTED_FAULTS: Metric = counter(
     "mamparo.injected_faults",
     "{fault}",
@@ -416,5 +423,6 @@ pub const CATALOG: &[Metric] = &[
     REFUSED_HEDGES,
     FALLBACKS,
     SHED_CALLS,
+    IDEMPOTENCY_KEYS,
     INJECTED_FAULTS,
 ];

@@ -63,6 +63,10 @@ impl Instruments {
                 self.fallbacks.add(1, &[of(dependency), ended]);
             }
             What::Shed { by, priority } => self.shed(dependency, by, priority),
+            What::Key { step, .. } => {
+                let step = KeyValue::new(REASON, step.as_str());
+                self.idempotency_keys.add(1, &[step]);
+            }
             What::FaultInjected { fault } => self.injected_faults.add(1, &by(dependency, fault)),
             _ => {}
         }

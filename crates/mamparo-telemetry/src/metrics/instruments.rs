@@ -41,6 +41,7 @@ pub(crate) struct Instruments {
     pub(crate) refused_hedges: Counter<u64>,
     pub(crate) fallbacks: Counter<u64>,
     pub(crate) shed_calls: Counter<u64>,
+    pub(crate) idempotency_keys: Counter<u64>,
     pub(crate) injected_faults: Counter<u64>,
 }
 
@@ -94,6 +95,7 @@ impl Instruments {
             refused_hedges: counter(catalog::REFUSED_HEDGES),
             fallbacks: counter(catalog::FALLBACKS),
             shed_calls: counter(catalog::SHED_CALLS),
+            idempotency_keys: counter(catalog::IDEMPOTENCY_KEYS),
             injected_faults: counter(catalog::INJECTED_FAULTS),
             meter: meter.clone(),
         }

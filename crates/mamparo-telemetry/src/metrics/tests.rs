@@ -1,3 +1,4 @@
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -5,8 +6,8 @@ use std::time::Duration;
 use mamparo_core::breaker::{BreakerCause, BreakerState, Transition};
 use mamparo_core::vitals::{self, Monitored, Vitals};
 use mamparo_core::{
-    Budget, CallContext, Dependency, Event, FallbackEnd, Kind, LayerKind, NotResent, Observer,
-    Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
+    Budget, CallContext, Dependency, Event, FallbackEnd, KeyStep, Kind, LayerKind, NotResent,
+    Observer, Reason, Rejection, Resend, ShedBy, Verdict, What, clock,
 };
 use mamparo_testkit::service::Step;
 use opentelemetry::metrics::MeterProvider;
@@ -110,6 +111,24 @@ fn each_event_is_counted_once_under_its_own_name() {
         let points = counted.points(name);
         assert_eq!(points.get(&attributes), Some(&1), "{name}: {points:?}");
     }
+}
+
+#[test]
+fn what_happens_to_keys_is_counted_and_none_of_them_is_told() {
+    let counted = Counted::new();
+    let replayed = What::Key {
+        hash: NonZeroU64::new(1),
+        step: KeyStep::Replayed,
+        error: None,
+    };
+    report(&Metrics::of(&counted.provider), replayed);
+    let points = counted.points("mamparo.idempotency_keys");
+    let only = "mamparo.reason=replayed";
+    assert_eq!(
+        (points.len(), points.get(only)),
+        (1, Some(&1)),
+        "{points:?}"
+    );
 }
 
 /// I3: given to several layers, each event still has one reporter.
@@ -442,6 +461,7 @@ fn what_the_protecting_layers_do_instead_is_counted() {
         ended: FallbackEnd::Failed,
     };
     let fault = What::FaultInjected { fault: "latency" };
+
     counts_each(&[
         (hedge(None), "mamparo.hedges", "mamparo.reason=delay"),
         (

@@ -36,6 +36,12 @@ pub(super) fn tell(what: &What<'_>) {
             ];
             span.add_event("hedge sent", attributes);
         }),
+        What::Key { hash, step, .. } => to_span(|span| {
+            let mut attributes = vec![KeyValue::new("outcome", step.as_str())];
+            let hash = hash.map(|hash| format!("{hash:016x}"));
+            attributes.extend(hash.map(|hash| KeyValue::new("idempotency_key_hash", hash)));
+            span.add_event("idempotency key", attributes);
+        }),
         What::FellBack { ended, .. } => to_span(|span| {
             span.set_attribute(KeyValue::new(FALLBACK_OUTCOME, ended.as_str()));
         }),
