@@ -122,3 +122,38 @@ async fn refusals_are_told_in_grpcs_words() {
     assert_eq!(send(call("k", "y")).await, ("3".into(), Some("-1".into())));
     running.await.unwrap().unwrap();
 }
+
+/// With tonic's own server and client: one call, two attempts.
+#[tokio::test]
+async fn a_generated_service_is_called_once_for_a_key() {
+    use mamparo_testkit::grpc::{EchoClient, EchoRequest, EchoServer, Echoing, connect};
+    use tonic::transport::Server;
+    use tonic::transport::server::TcpIncoming;
+
+    let heard = std::sync::Arc::new(super::cast::Heard::default());
+    let layer = IdempotencyLayer::new(MemoryStore::new(), policy().build().unwrap());
+    let layers = tower::ServiceBuilder::new()
+        .layer(crate::server::grpc())
+        .layer(layer.observer(heard.clone()));
+    let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = incoming.local_addr().unwrap();
+    let mut server = Server::builder().layer(layers);
+    let server = server.add_service(EchoServer::new(Echoing));
+    tokio::spawn(server.serve_with_incoming(incoming));
+    let mut echo = EchoClient::new(connect(address));
+    for replayed in [false, true] {
+        let mut request = tonic::Request::new(EchoRequest::text("hola"));
+        let key = "\"k\"".parse().unwrap();
+        request.metadata_mut().insert("idempotency-key", key);
+        let answer = echo.say(request).await.unwrap();
+        let marked = answer.metadata().contains_key("idempotent-replayed");
+        assert_eq!((answer.get_ref().text.as_str(), marked), ("hola", replayed));
+    }
+    let mut other = tonic::Request::new(EchoRequest::text("adios"));
+    other
+        .metadata_mut()
+        .insert("idempotency-key", "k".parse().unwrap());
+    let status = echo.say(other).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+    assert!(heard.has(mamparo_core::KeyStep::Mismatch));
+}
