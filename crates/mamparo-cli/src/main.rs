@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let exit = match Args::parse().command {
         Command::Call(args) => finish(call::call(*args)),
         Command::Demo(args) => finish(demo::demo(args)),
-        Command::Check(args) => check::check(&args),
+        Command::Check(args) => finish(check::check(args)),
         Command::Explain(args) => explain::explain(&args),
         Command::Schema => schema::schema(),
         Command::Completions { shell } => completions::completions(shell),

@@ -1,6 +1,6 @@
 //! The one place that prints. Colour shows on a terminal only, and not where `NO_COLOR` is set.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use bytes::Bytes;
@@ -36,6 +36,13 @@ pub(crate) fn note(line: &str) {
 /// Writes a line to stdout. Whoever closed it does not want the rest either.
 pub(crate) fn say(line: &str) {
     drop(writeln!(anstream::stdout().lock(), "{line}"));
+}
+
+/// Clears the terminal, if stdout is one.
+pub(crate) fn clear() {
+    if io::stdout().is_terminal() {
+        drop(write!(io::stdout().lock(), "\x1b[2J\x1b[H"));
+    }
 }
 
 /// Says on stdout whether something holds.

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// As many distinct names as are ever kept; a name beyond them is [`Dependency::OTHER`].
-pub const MAX_NAMES: usize = 4096;
+pub const MAX_NAMES: usize = 16_384;
 
 /// As many bytes of a name as are kept.
 pub const MAX_NAME_LEN: usize = 128;

@@ -1,5 +1,7 @@
 //! The groups.
 
+use tower::Layer;
+
 use super::floor::Floor;
 use super::traffic::{at_once, copies, later, rich, small};
 use super::{Case, Group, ours, protecting, reqwest_retry, spans, tower_own, tower_resilience};
@@ -18,6 +20,7 @@ pub(crate) fn groups() -> Vec<Group> {
         pending(),
         http(),
         http_with_headers(),
+        of_policies(),
         reqwest(),
         spans::attempts(),
         spans::rpcs(),
@@ -103,6 +106,21 @@ fn http_with_headers() -> Group {
             Case::calls("our HTTP stack, 8 headers", rich, || ours::http(at_once())),
             Case::calls("our whole HTTP stack, 8 headers", rich, || {
                 ours::whole_http(at_once())
+            }),
+        ],
+    }
+}
+
+/// A stack by hand, beside the same from a policy file.
+fn of_policies() -> Group {
+    Group {
+        name: "policies",
+        cases: vec![
+            Case::calls("a stack by hand", small, || {
+                Ok(ours::by_hand()?.layer(at_once()))
+            }),
+            Case::calls("the same from a file", small, || {
+                Ok(ours::from_a_file()?.layer(at_once()))
             }),
         ],
     }

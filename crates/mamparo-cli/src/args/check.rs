@@ -20,6 +20,7 @@ Examples:
   mamparo check shop/ orders/ inventory.toml       the plan of a chain: each of them is one service
   mamparo check shop/ orders/ --svg > chain.svg    who calls whom, as a picture
   mamparo check policies.toml --checklist          what else there is to know before it goes live
+  mamparo check policies.toml --watch              again whenever it changes
   MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS=5 mamparo check policies.toml"#;
 
 const EXPLAIN: &str = r#"Exit codes:
@@ -59,6 +60,10 @@ pub(crate) struct CheckArgs {
     /// Exits with 1 on a warning too.
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+
+    /// Checks again whenever a file changes, or on SIGHUP, until it is stopped.
+    #[arg(long, conflicts_with_all = ["mermaid", "svg"])]
+    pub(crate) watch: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

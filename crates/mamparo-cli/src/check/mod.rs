@@ -15,6 +15,7 @@ mod sarif;
 mod service;
 mod svg;
 mod text;
+mod watch;
 
 pub(crate) use found::Figures;
 pub(crate) use run::check;

@@ -8,17 +8,25 @@ use super::sarif::sarif;
 use super::service::Service;
 use super::svg::{MAX_ARROWS, svg};
 use super::text::text;
+use super::watch::watch;
 use crate::args::{CheckArgs, Report};
 use crate::exit::Exit;
 use crate::output;
 use crate::policies::framed;
 
 /// Runs `mamparo check`.
-pub(crate) fn check(args: &CheckArgs) -> Exit {
+pub(crate) async fn check(args: CheckArgs) -> Exit {
     if args.checklist && args.format == Report::Sarif {
         output::error("a checklist is no SARIF: ask for --format text or --format json");
         return Exit::Usage;
     }
+    match args.watch {
+        true => watch(&args.files, || once(&args)).await,
+        false => once(&args),
+    }
+}
+
+fn once(args: &CheckArgs) -> Exit {
     let services = match services(args) {
         Ok(services) => services,
         Err(error) => {

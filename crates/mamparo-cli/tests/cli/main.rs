@@ -10,6 +10,7 @@ mod bad_input;
 mod chain_picture;
 #[cfg(test)]
 mod check;
+mod check_watch;
 #[cfg(test)]
 mod checklist;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::state::{Inquiry, Ledger};
 use super::tenant::{TENANT_SLOTS, Tenant};
 use super::traffic::Traffic;
 use crate::clock::{self, Instant};
-use crate::shard::Tally;
+use crate::shard::{Line, Tally};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -54,10 +54,10 @@ impl Budget {
                     .per_tenant
                     .as_ref()
                     .map(|_| Tally::new(TENANT_SLOTS)),
-                resends: Resends {
+                resends: Box::new(Line(Resends {
                     ledger: Mutex::new(Ledger::new(&settings, now)),
                     consumed: AtomicU64::new(0),
-                },
+                })),
                 settings,
             }),
         }
@@ -158,7 +158,7 @@ impl Budget {
     /// Returns the tokens consumed so far: the number of resends that were sent and have their answer.
     #[must_use]
     pub fn consumed(&self) -> u64 {
-        self.shared.resends.consumed.load(Relaxed)
+        self.shared.resends.0.consumed.load(Relaxed)
     }
 
     /// Returns how many whole tokens there are to spend; none where nothing bounds them.
@@ -235,11 +235,11 @@ pub(super) struct Shared {
     settings: Settings,
     tally: Tally,
     tenants: Option<Tally>,
-    resends: Resends,
+    /// On cache lines of its own, because every operation reads what is beside it.
+    resends: Box<Line<Resends>>,
 }
 
-/// What resends write: on cache lines of its own, because every operation reads what is beside it.
-#[repr(align(128))]
+/// What resends write.
 struct Resends {
     ledger: Mutex<Ledger>,
     consumed: AtomicU64,
@@ -247,7 +247,7 @@ struct Resends {
 
 impl Shared {
     pub(super) fn consume(&self) {
-        self.resends.consumed.fetch_add(1, Relaxed);
+        self.resends.0.consumed.fetch_add(1, Relaxed);
     }
 
     /// An operation is sent again for the first time.
@@ -270,7 +270,7 @@ impl Shared {
 
     /// No code panics while it holds the lock; were it poisoned all the same, its numbers would still be usable.
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        let ledger = self.resends.ledger.lock();
+        let ledger = self.resends.0.ledger.lock();
         ledger.unwrap_or_else(PoisonError::into_inner)
     }
 

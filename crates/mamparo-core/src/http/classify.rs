@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, Method, Response, StatusCode};
 use http_body::Body;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::{GuardedBody, hint};
 use crate::classify::{Classify, End, Ends, Head, Outcome, Settle, known_error};
@@ -163,9 +163,11 @@ const fn by_table(status: StatusCode) -> Verdict {
 }
 
 impl Default for Http {
+    /// All share the usual rules.
     fn default() -> Self {
+        static USUAL: LazyLock<Arc<HttpBuilder>> = LazyLock::new(|| Arc::new(Http::builder()));
         Self {
-            rules: Arc::new(Self::builder()),
+            rules: Arc::clone(&USUAL),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::{COUNT, index};
+use super::{Each, Line};
 
 /// A value that every call holds for its time, with a reference count for each shard.
 ///
@@ -25,12 +25,8 @@ pub struct Spread<T> {
 
 struct Shared<T> {
     value: T,
-    copies: [OnceLock<Arc<Line<T>>>; COUNT],
+    copies: Each<Arc<Line<T>>>,
 }
-
-/// Two counts on one cache line would be as slow as one.
-#[repr(align(128))]
-struct Line<T>(T);
 
 /// A shard's copy, held.
 pub struct Held<T>(Arc<Line<T>>);
@@ -42,7 +38,7 @@ impl<T: Clone> Spread<T> {
         Self {
             shared: Arc::new(Shared {
                 value,
-                copies: [const { OnceLock::new() }; COUNT],
+                copies: Each::new(),
             }),
         }
     }
@@ -51,13 +47,16 @@ impl<T: Clone> Spread<T> {
     #[must_use]
     #[inline]
     pub fn hold(&self) -> Held<T> {
-        let copy = &self.shared.copies[index()];
-        let line = copy.get_or_init(|| Arc::new(Line(self.shared.value.clone())));
-        Held(Arc::clone(line))
+        let copy = || Arc::new(Line(self.shared.value.clone()));
+        Held(Arc::clone(self.shared.copies.own(copy)))
     }
 
     /// Changes the value, before it is shared: clones made so far keep the old one.
     pub fn change(&mut self, change: impl FnOnce(&mut T)) {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.copies = Each::new();
+            return change(&mut shared.value);
+        }
         let mut value = self.shared.value.clone();
         change(&mut value);
         *self = Self::new(value);

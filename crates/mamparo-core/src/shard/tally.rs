@@ -1,10 +1,12 @@
 //! Counters that many threads add to.
 
-use super::{COUNT, index};
+use super::{Each, Line};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
-/// The words of 128 bytes: the cache line of some processors, and the pair that the others fetch at once.
-const LINE: usize = 16;
+/// As many counters as have room on a [`Line`].
+const ON_A_LINE: usize = 16;
+
+type Counters = Line<[AtomicU64; ON_A_LINE]>;
 
 /// A few counters that many threads add to, each in a shard of its own, and few read.
 ///
@@ -12,18 +14,17 @@ const LINE: usize = 16;
 /// them.
 #[derive(Debug)]
 pub struct Tally {
-    cells: Box<[AtomicU64]>,
-    stride: usize,
+    lines: usize,
+    shards: Each<Box<[Counters]>>,
 }
 
 impl Tally {
     /// Makes so many counters, each at 0.
     #[must_use]
-    pub fn new(counters: usize) -> Self {
-        let stride = counters.max(LINE);
+    pub const fn new(counters: usize) -> Self {
         Self {
-            cells: (0..COUNT * stride).map(|_| AtomicU64::new(0)).collect(),
-            stride,
+            lines: counters.div_ceil(ON_A_LINE),
+            shards: Each::new(),
         }
     }
 
@@ -34,7 +35,7 @@ impl Tally {
     /// Panics if there is no such counter.
     #[inline]
     pub fn increment(&self, counter: usize) {
-        self.cells[index() * self.stride + counter].fetch_add(1, Relaxed);
+        self.own(counter).fetch_add(1, Relaxed);
     }
 
     /// Takes one away, perhaps in another shard than it was added to: a shard may wrap, the sum doesn't.
@@ -44,7 +45,7 @@ impl Tally {
     /// Panics if there is no such counter.
     #[inline]
     pub fn decrement(&self, counter: usize) {
-        self.cells[index() * self.stride + counter].fetch_sub(1, Relaxed);
+        self.own(counter).fetch_sub(1, Relaxed);
     }
 
     /// Adds a counter up over all shards, wrapping around.
@@ -54,9 +55,25 @@ impl Tally {
     /// Panics if there is no such counter.
     #[must_use]
     pub fn sum(&self, counter: usize) -> u64 {
-        self.cells
-            .chunks_exact(self.stride)
-            .map(|shard| shard[counter].load(Relaxed))
+        let counts = self.shards.made().map(|shard| at(shard, counter));
+        counts
+            .map(|count| count.load(Relaxed))
             .fold(0, u64::wrapping_add)
     }
+
+    #[inline]
+    fn own(&self, counter: usize) -> &AtomicU64 {
+        at(self.shards.own(|| zeros(self.lines)), counter)
+    }
+}
+
+#[inline]
+const fn at(shard: &[Counters], counter: usize) -> &AtomicU64 {
+    &shard[counter / ON_A_LINE].0[counter % ON_A_LINE]
+}
+
+#[cold]
+fn zeros(lines: usize) -> Box<[Counters]> {
+    let line = || Line(std::array::from_fn(|_| AtomicU64::new(0)));
+    (0..lines).map(|_| line()).collect()
 }

@@ -100,6 +100,10 @@ impl Circuit {
         self.publish_places(&control);
     }
 
+    pub(super) const fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
     pub(super) fn key(&self) -> Option<&Arc<str>> {
         self.key.as_ref()
     }

@@ -7,29 +7,26 @@ use super::config::BreakerPolicy;
 use super::journal::Journal;
 use super::keys::Keys;
 
-/// The breaker of a layer, and those of its keys.
-#[derive(Debug)]
+/// The breaker of a layer, and those of its keys; clones share them.
+#[derive(Clone, Debug)]
 pub(super) struct Circuits {
     /// For all requests, or for those that have no key.
-    whole: Circuit,
-    keys: Option<Keys>,
-    journal: Arc<Journal>,
+    whole: Arc<Circuit>,
+    keys: Option<Arc<Keys>>,
 }
 
 impl Circuits {
-    pub(super) fn new(policy: &Arc<BreakerPolicy>, keyed: bool) -> Arc<Self> {
+    pub(super) fn new(policy: &Arc<BreakerPolicy>, keyed: bool) -> Self {
         let journal = Arc::new(Journal::new());
-        let keys = keyed.then(|| Keys::new(Arc::clone(policy), Arc::clone(&journal)));
-        let whole = Circuit::new(Arc::clone(policy), Arc::clone(&journal), None, true);
-        Arc::new(Self {
-            whole,
-            keys,
-            journal,
-        })
+        let keys = || Arc::new(Keys::new(Arc::clone(policy), Arc::clone(&journal)));
+        Self {
+            keys: keyed.then(keys),
+            whole: Arc::new(Circuit::new(Arc::clone(policy), journal, None, true)),
+        }
     }
 
     #[inline]
-    pub(super) const fn whole(&self) -> &Circuit {
+    pub(super) fn whole(&self) -> &Circuit {
         &self.whole
     }
 
@@ -39,11 +36,11 @@ impl Circuits {
         Some(keys.get(key))
     }
 
-    pub(super) const fn keys(&self) -> Option<&Keys> {
-        self.keys.as_ref()
+    pub(super) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_deref()
     }
 
-    pub(super) const fn journal(&self) -> &Arc<Journal> {
-        &self.journal
+    pub(super) fn journal(&self) -> &Arc<Journal> {
+        self.whole.journal()
     }
 }

@@ -29,7 +29,7 @@ use super::state::Readings;
 /// ```
 #[derive(Clone)]
 pub struct BreakerHandle {
-    circuits: Arc<Circuits>,
+    circuits: Circuits,
     keyed: Option<Arc<Circuit>>,
 }
 
@@ -65,7 +65,7 @@ pub struct Snapshot {
 }
 
 impl BreakerHandle {
-    pub(super) const fn new(circuits: Arc<Circuits>) -> Self {
+    pub(super) const fn new(circuits: Circuits) -> Self {
         Self {
             circuits,
             keyed: None,
@@ -77,7 +77,7 @@ impl BreakerHandle {
     pub fn of(&self, key: &str) -> Option<Self> {
         let keyed = self.circuits.keys()?.find(key)?;
         Some(Self {
-            circuits: Arc::clone(&self.circuits),
+            circuits: self.circuits.clone(),
             keyed: Some(keyed),
         })
     }

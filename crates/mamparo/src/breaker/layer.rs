@@ -26,7 +26,7 @@ pub(super) struct Shared<P, K> {
     pub(super) protocol: P,
     pub(super) keying: K,
     pub(super) policy: Arc<BreakerPolicy>,
-    pub(super) circuits: Arc<Circuits>,
+    pub(super) circuits: Circuits,
     pub(super) dependency: Dependency,
     pub(super) observer: Option<Arc<dyn Observer>>,
     /// Whether every call passes unjudged.
@@ -149,7 +149,7 @@ impl<P: Clone, K: Clone> BreakerLayer<P, K> {
     /// Returns a handle that reads the breaker, and forces it: of all requests, or of those without a key.
     #[must_use]
     pub fn handle(&self) -> BreakerHandle {
-        BreakerHandle::new(Arc::clone(&self.shared.circuits))
+        BreakerHandle::new(self.shared.circuits.clone())
     }
 }
 

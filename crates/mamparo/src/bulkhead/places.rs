@@ -14,19 +14,17 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard};
 /// While one is free and nobody waits, it is taken and given back in one word; the lock is for the line alone. A
 /// place that comes free while somebody waits is handed to who came first, and newcomers line up behind: nobody
 /// overtakes.
+///
+/// On cache lines of their own: every call writes to the word, so that nothing else may be read there.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct Places {
-    word: Word,
+    word: AtomicU64,
     /// How long the line may be; only who finds no place reads it.
     max_waiting: AtomicU64,
     partitions: Option<Partitions>,
     line: Mutex<Line>,
 }
-
-/// Every call writes to it, so it shares its cache line with nothing that is only read.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Word(AtomicU64);
 
 /// Those who wait, first come first; the same number of them as in the word.
 #[derive(Debug)]
@@ -69,9 +67,7 @@ impl Places {
             waiting: Ledger::new(partitions),
         });
         Self {
-            word: Word(AtomicU64::new(
-                Occupancy::empty(limit, partitions.is_some()).0,
-            )),
+            word: AtomicU64::new(Occupancy::empty(limit, partitions.is_some()).0),
             max_waiting: AtomicU64::new(max_waiting as u64),
             partitions,
             line: Mutex::new(Line {
@@ -84,7 +80,7 @@ impl Places {
 
     #[inline]
     pub(super) fn occupancy(&self) -> Occupancy {
-        Occupancy(self.word.0.load(Acquire))
+        Occupancy(self.word.load(Acquire))
     }
 
     pub(super) const fn partitions(&self) -> Option<&Partitions> {
@@ -129,7 +125,7 @@ impl Places {
             // Who waits and fits is about to be served, by whoever has left or changed the limit: this comes after it.
             if fits(seat) && !line.waiting.iter().any(|waiting| fits(waiting.seat)) {
                 shares.running.enter(seat);
-                self.word.0.fetch_add(ONE_IN_FLIGHT, AcqRel);
+                self.word.fetch_add(ONE_IN_FLIGHT, AcqRel);
                 return Entry::Entered;
             }
             if !shares.waiting.fits(partitions, most_waiting, seat) {
@@ -158,7 +154,7 @@ impl Places {
     /// Gives a place back; whoever waits for it gets it.
     #[inline]
     pub(super) fn leave(&self, seat: Seat) {
-        let before = Occupancy(self.word.0.fetch_sub(ONE_IN_FLIGHT, AcqRel));
+        let before = Occupancy(self.word.fetch_sub(ONE_IN_FLIGHT, AcqRel));
         if !before.is_open() {
             self.leave_line(seat);
         }
@@ -203,7 +199,7 @@ impl Places {
         if let Some(shares) = &mut line.shares {
             shares.waiting.leave(seat);
         }
-        self.word.0.fetch_sub(ONE_QUEUED, AcqRel);
+        self.word.fetch_sub(ONE_QUEUED, AcqRel);
         drop(line);
         drop(left);
     }
@@ -256,7 +252,6 @@ impl Places {
             let next = change(now)?;
             match self
                 .word
-                .0
                 .compare_exchange_weak(now.0, next.0, AcqRel, Acquire)
             {
                 Ok(_) => return Some(now),

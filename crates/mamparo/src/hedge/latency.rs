@@ -1,12 +1,11 @@
 //! How long successes took lately, over all threads: the delay by percentile.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use mamparo_core::clock::Instant;
-use mamparo_core::shard;
+use mamparo_core::shard::Each;
 
 use super::config::HedgeBuilder;
 use super::histogram::{BUCKETS, Histogram, percentile};
@@ -28,7 +27,7 @@ pub(super) struct Latency {
     share: f64,
     min_samples: u64,
     slice: Duration,
-    shards: [OnceLock<Box<Shard>>; shard::COUNT],
+    shards: Each<Box<Shard>>,
     /// In nanoseconds; 0 while there are too few samples.
     delay: AtomicU64,
     /// When to take it anew, in nanoseconds after `since`.
@@ -50,7 +49,7 @@ impl Latency {
             share,
             min_samples: settings.min_samples.into(),
             slice: settings.window / SLICES as u32,
-            shards: [const { OnceLock::new() }; shard::COUNT],
+            shards: Each::new(),
             delay: AtomicU64::new(0),
             due: AtomicU64::new(0),
         }
@@ -58,7 +57,7 @@ impl Latency {
 
     /// Counts a latency.
     pub(super) fn record(&self, latency: Duration, now: Instant) {
-        let slices = self.shards[shard::index()].get_or_init(|| Box::new(empty()));
+        let slices = self.shards.own(|| Box::new(empty()));
         let number = self.number(now);
         let slice = &slices[(number % SLICES) as usize];
         let before = slice.number.load(Relaxed);
@@ -96,12 +95,7 @@ impl Latency {
     fn take(&self, now: Instant) -> Option<Duration> {
         let newest = self.number(now);
         let mut counts = [0; BUCKETS];
-        for slice in self
-            .shards
-            .iter()
-            .filter_map(OnceLock::get)
-            .flat_map(|shard| shard.iter())
-        {
+        for slice in self.shards.made().flat_map(|shard| shard.iter()) {
             let number = slice.number.load(Relaxed);
             if number + SLICES > newest {
                 slice.counts.add_to(&mut counts);

@@ -32,20 +32,20 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const BODY_IDLE: Duration = Duration::from_secs(10);
 
 /// The stack of a dependency, by its protocol.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Built {
-    Http(Stack),
-    Grpc(Stack<Identity, Identity, Identity, Grpc>),
+    Http(Box<Stack>),
+    Grpc(Box<Stack<Identity, Identity, Identity, Grpc>>),
 }
 
 /// Builds the stack of a dependency whose table was checked; what a layer refuses is told with its place.
 pub(super) fn build(view: &View) -> Result<Built, Box<Problem>> {
     let name = view.name.as_str();
     let built = match view.text("protocol") {
-        Some("grpc") => policies(view, Stack::grpc(name)).map(Built::Grpc),
+        Some("grpc") => policies(view, Stack::grpc(name)).map(|stack| Built::Grpc(Box::new(stack))),
         _ => policies(view, Stack::http(name)).and_then(|stack| {
             let http = classifier(view).map_err(|error| (error, "retry"))?;
-            Ok(Built::Http(stack.classifier(http)))
+            Ok(Built::Http(Box::new(stack.classifier(http))))
         }),
     };
     built.map_err(|(error, part)| refused(view, &error, part))
@@ -347,6 +347,10 @@ fn breaker(view: &View) -> Result<BreakerPolicy, InvalidSetting> {
 }
 
 fn classifier(view: &View) -> Result<Http, InvalidSetting> {
+    let written = ["retry.also_retry", "retry.never_retry", "retry.methods"];
+    if !written.iter().any(|path| view.is_written(path)) {
+        return Ok(Http::default());
+    }
     let statuses = |path| {
         let items = view.list(path).iter();
         items.filter_map(|item| match item.value {

@@ -1,66 +1,72 @@
 //! What of a policy lives on when its settings change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
+use tower_layer::Identity;
 
 use super::build::{Built, build};
 use super::policies::{Made, Policy};
 use super::view::View;
 use super::{Origin, Problem};
-use crate::stack::Updates;
+use crate::stack::{Stack, Updates};
 
-/// The state of a dependency: the services that were made of its stack follow it.
+/// The stack of a dependency as it was built, and what the services that were made of it follow.
 #[derive(Clone, Debug)]
 pub(super) enum Live {
-    Http(Updates<Http>),
-    Grpc(Updates<Grpc>),
+    Http(Updates<Http>, Arc<Stack>),
+    Grpc(
+        Updates<Grpc>,
+        Arc<Stack<Identity, Identity, Identity, Grpc>>,
+    ),
 }
 
-/// What a policy itself holds of that: its stack, and this.
-const OWN: usize = 2;
+/// A policy itself holds that.
+const OWN: usize = 1;
 
 impl Live {
     /// Begins with new state.
-    fn begin(view: View, built: Built) -> Policy {
-        let (built, live) = match built {
+    fn begin(built: Built) -> Self {
+        match built {
             Built::Http(stack) => {
-                let (stack, updates) = stack.updatable();
-                (Built::Http(stack), Self::Http(updates))
+                let (_, updates) = stack.updatable();
+                let newest = updates.newest();
+                Self::Http(updates, newest)
             }
             Built::Grpc(stack) => {
-                let (stack, updates) = stack.updatable();
-                (Built::Grpc(stack), Self::Grpc(updates))
+                let (_, updates) = stack.updatable();
+                let newest = updates.newest();
+                Self::Grpc(updates, newest)
             }
-        };
-        Policy::new(Made { view, built, live })
+        }
     }
 
     /// Takes new settings over, which are of the same protocol.
-    fn update(&self, settings: &Built) -> Built {
+    fn update(&self, settings: &Built) -> Self {
         match (self, settings) {
-            (Self::Http(updates), Built::Http(settings)) => updates.update(settings),
-            (Self::Grpc(updates), Built::Grpc(settings)) => updates.update(settings),
-            (Self::Http(_), Built::Grpc(_)) | (Self::Grpc(_), Built::Http(_)) => {}
+            (Self::Http(updates, _), Built::Http(settings)) => updates.update(settings),
+            (Self::Grpc(updates, _), Built::Grpc(settings)) => updates.update(settings),
+            (Self::Http(..), Built::Grpc(_)) | (Self::Grpc(..), Built::Http(_)) => {}
         }
         match self {
-            Self::Http(updates) => Built::Http(updates.stack()),
-            Self::Grpc(updates) => Built::Grpc(updates.stack()),
+            Self::Http(updates, _) => Self::Http(updates.clone(), updates.newest()),
+            Self::Grpc(updates, _) => Self::Grpc(updates.clone(), updates.newest()),
         }
     }
 
     const fn speaks_as(&self, built: &Built) -> bool {
         matches!(
             (self, built),
-            (Self::Http(_), Built::Http(_)) | (Self::Grpc(_), Built::Grpc(_))
+            (Self::Http(..), Built::Http(_)) | (Self::Grpc(..), Built::Grpc(_))
         )
     }
 
     fn is_in_use(&self) -> bool {
         match self {
-            Self::Http(updates) => updates.are_followed_by_more_than(OWN),
-            Self::Grpc(updates) => updates.are_followed_by_more_than(OWN),
+            Self::Http(updates, _) => updates.are_followed_by_more_than(OWN),
+            Self::Grpc(updates, _) => updates.are_followed_by_more_than(OWN),
         }
     }
 }
@@ -140,19 +146,12 @@ impl Changes {
     /// Does it: nothing here can fail.
     pub(super) fn apply(self) -> Dependencies {
         let apply = |change| match change {
-            Change::Begins(view, built) => Live::begin(view, built),
-            Change::Stays(view, there) => {
-                let (built, live) = (there.made().built.clone(), there.made().live.clone());
-                Policy::new(Made { view, built, live })
-            }
-            Change::Changes(view, built, there) => {
-                let live = there.made().live.clone();
-                let built = live.update(&built);
-                Policy::new(Made { view, built, live })
-            }
+            Change::Begins(view, built) => (view, Live::begin(built)),
+            Change::Stays(view, there) => (view, there.made().live.clone()),
+            Change::Changes(view, built, there) => (view, there.made().live.update(&built)),
         };
         let named = self.all.into_iter().map(apply);
-        let named = named.map(|policy| (policy.name().to_owned(), policy));
+        let named = named.map(|(view, live)| (view.name.clone(), Policy::new(Made { view, live })));
         let in_use = |(_, policy): &(String, Policy)| policy.made().live.is_in_use();
         Dependencies {
             named: named.collect(),

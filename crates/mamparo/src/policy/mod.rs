@@ -20,6 +20,7 @@
 //!   that they began with
 //! - a breaker stays open or closed with its failures so far, a bulkhead keeps who is in it or waits, a rate limit what was used,
 //!   a budget its tokens; only a window of another shape begins empty
+//! - [`Policies::watch`] reloads when a file changes, and `Policies::reload_on_hangup` when the process is sent `SIGHUP`
 //! - what was set by hand on a stack stays, and so do its telemetry, observer and fallback
 //! - a dependency that is named no more serves on as it is; named again while somebody uses it, it has its state
 //! - the connect timeout of a client that was made already stays, and to change a protocol is refused: these need a restart
@@ -70,6 +71,7 @@ pub mod snapshot;
 mod source;
 mod tree;
 mod view;
+mod watch;
 
 pub use check::{Plan, Segment};
 pub use format::Format;
@@ -81,6 +83,7 @@ pub use service::{ExternalRetrier, Service};
 pub use snapshot::Snapshot;
 pub use tree::Origin;
 pub use view::Effective;
+pub use watch::{Watch, WatchBuilder};
 
 #[cfg(test)]
 mod reload_tests;
@@ -90,3 +93,5 @@ mod settings_tests;
 mod snapshot_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod watch_tests;

@@ -9,9 +9,9 @@ use mamparo_core::grpc::Grpc;
 use tokio::sync::watch;
 use tower_layer::Identity;
 
-use super::build::Built;
 use super::live::{Dependencies, Live};
 use super::problem::MAX_PROBLEMS;
+use super::source::Marks;
 use super::view::{Effective, View};
 use super::{
     Format, InvalidPolicies, Origin, Outline, Plan, Problem, Service, Severity, check, describe,
@@ -34,6 +34,8 @@ struct Loaded {
     service: Service,
     dependencies: Dependencies,
     warnings: Vec<Problem>,
+    /// The files as they were before they were read.
+    marks: Marks,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,6 @@ pub struct Policy {
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) view: View,
-    pub(super) built: Built,
     pub(super) live: Live,
 }
 
@@ -160,6 +161,15 @@ impl Policies {
         &self.loaded.service
     }
 
+    pub(super) fn loaded_marks(&self) -> Marks {
+        self.shared.current().marks.clone()
+    }
+
+    /// The files as they are now.
+    pub(super) fn marks(&self) -> Marks {
+        Marks::of(&self.shared.loader.files)
+    }
+
     /// Returns what is legal but unwise.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
@@ -222,6 +232,7 @@ impl Loader {
     /// Reads and checks everything, and only then changes the dependencies that are there.
     fn read(&self, there: &Dependencies) -> Result<Loaded, InvalidPolicies> {
         let mut problems = Vec::new();
+        let marks = Marks::of(&self.files);
         let files = self.files.iter().map(|path| source::read(path));
         let texts = self.texts.iter();
         let texts = texts.map(|(name, document, format)| source::text(name, document, *format));
@@ -256,6 +267,7 @@ impl Loader {
             service,
             dependencies: changes.apply(),
             warnings: problems,
+            marks,
         })
     }
 }
@@ -302,9 +314,9 @@ impl Policy {
     /// Returns what an operation costs at worst, everything cut by the deadline.
     #[must_use]
     pub fn worst_case(&self) -> WorstCase {
-        match &self.made.built {
-            Built::Http(stack) => stack.worst_case(),
-            Built::Grpc(stack) => stack.worst_case(),
+        match &self.made.live {
+            Live::Http(_, stack) => stack.worst_case(),
+            Live::Grpc(_, stack) => stack.worst_case(),
         }
     }
 
@@ -314,9 +326,9 @@ impl Policy {
     ///
     /// Refuses where the file says `protocol = "grpc"`.
     pub fn http(&self) -> Result<Stack, OtherProtocol> {
-        match &self.made.built {
-            Built::Http(stack) => Ok(stack.clone()),
-            Built::Grpc(_) => Err(OtherProtocol {
+        match &self.made.live {
+            Live::Http(updates, stack) => Ok(updates.following(stack)),
+            Live::Grpc(..) => Err(OtherProtocol {
                 name: self.name().to_owned(),
                 protocol: "grpc",
             }),
@@ -329,9 +341,9 @@ impl Policy {
     ///
     /// Refuses where the file does not say `protocol = "grpc"`.
     pub fn grpc(&self) -> Result<Stack<Identity, Identity, Identity, Grpc>, OtherProtocol> {
-        match &self.made.built {
-            Built::Grpc(stack) => Ok(stack.clone()),
-            Built::Http(_) => Err(OtherProtocol {
+        match &self.made.live {
+            Live::Grpc(updates, stack) => Ok(updates.following(stack)),
+            Live::Http(..) => Err(OtherProtocol {
                 name: self.name().to_owned(),
                 protocol: "http",
             }),
@@ -347,9 +359,9 @@ impl Policy {
     /// Says what the policy does: the layers in order, each value with its origin, and the worst case in figures.
     #[must_use]
     pub fn describe(&self) -> String {
-        let stack = match &self.made.built {
-            Built::Http(stack) => stack.to_string(),
-            Built::Grpc(stack) => stack.to_string(),
+        let stack = match &self.made.live {
+            Live::Http(_, stack) => stack.to_string(),
+            Live::Grpc(_, stack) => stack.to_string(),
         };
         describe::describe(&self.made.view, &stack)
     }

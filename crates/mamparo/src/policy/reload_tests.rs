@@ -384,41 +384,95 @@ async fn what_was_set_by_hand_stays_whatever_the_file_says() {
     assert_eq!(stack(&policies).bulkhead_handle().unwrap().limit(), 1);
 }
 
-/// A reload under load keeps an open breaker open, and drops nothing.
+/// Ten thousand calls a second, half of them to a dependency whose breaker has opened, while policies are loaded again
+/// and again, every third time from a broken file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn under_load_an_open_breaker_stays_open_and_nothing_is_dropped() {
+async fn under_ten_thousand_calls_a_second_a_reload_keeps_an_open_breaker_open_and_drops_nothing() {
+    const SECONDS: usize = 2;
+    const EACH_MILLISECOND: usize = 10;
     let document = |deadline: u32| {
         let deadline = format!("deadline = \"{deadline}ms\"");
         let up = catalog(&format!("{deadline}\nbulkhead = \"off\""));
-        format!("{up}[dependency.psp]\n{deadline}\n")
+        let breaker =
+            "breaker = { consecutive_failures = 1, open_wait = \"1h\", open_wait_cap = \"1h\" }";
+        format!("{up}[dependency.psp]\n{deadline}\n{breaker}\nbulkhead = \"off\"\n")
     };
     let file = File::new(&document(5_000));
     let policies = file.load();
     let up = client(stack(&policies), 200, Duration::ZERO);
     let psp = policies.dependency("psp").unwrap().http().unwrap();
-    psp.breaker_handle().unwrap().force_open();
-    let down = client(psp, 200, Duration::ZERO);
-    let calls = (0..2).map(|_| {
-        let (up, down) = (up.clone(), down.clone());
-        tokio::spawn(async move {
-            let mut times = Vec::new();
-            for _ in 0..3_000 {
-                times.push(told(&call(&up).await.unwrap()));
-                assert!(is_open(&call(&down).await.err().unwrap()));
-                tokio::task::yield_now().await;
-            }
-            times.last().copied().unwrap()
-        })
+    let breaker = psp.breaker_handle().unwrap();
+    let down = client(psp, 500, Duration::ZERO);
+    assert!(call(&down).await.is_err());
+    let over = Arc::new(AtomicU32::new(0));
+    let (reloaded, is_over) = (policies.clone(), Arc::clone(&over));
+    let reloading = tokio::task::spawn_blocking(move || {
+        let mut reloads = 0;
+        while is_over.load(SeqCst) == 0 {
+            reloads += 1;
+            let broken = ["", "", "deadlin = 1"][reloads as usize % 3];
+            file.write(&format!("{}{broken}", document(5_000 + reloads)));
+            assert_eq!(reloaded.reload().is_err(), !broken.is_empty());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        (reloads, file)
     });
-    let calls: Vec<_> = calls.collect();
-    let mut reloads = 0;
-    while !calls.iter().all(tokio::task::JoinHandle::is_finished) || reloads < 10 {
-        reloads += 1;
-        file.write(&document(5_000 + reloads));
-        policies.reload().unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    let mut pace = tokio::time::interval(Duration::from_millis(1));
+    let mut calls = Vec::new();
+    for _ in 0..SECONDS * 1_000 {
+        pace.tick().await;
+        for _ in 0..EACH_MILLISECOND / 2 {
+            let (up, down) = (up.clone(), down.clone());
+            calls.push(tokio::spawn(async move {
+                (told(&call(&up).await.unwrap()), call(&down).await.err())
+            }));
+        }
     }
+    let made = calls.len();
+    let mut refused = 0;
+    let mut deadlines = std::collections::BTreeSet::new();
     for call in calls {
-        assert!(call.await.unwrap() > 0);
+        let (deadline, error) = call.await.unwrap();
+        deadlines.insert(deadline);
+        refused += usize::from(is_open(&error.unwrap()));
     }
+    over.store(1, SeqCst);
+    let (reloads, _file) = reloading.await.unwrap();
+    assert_eq!((made, refused), (SECONDS * 5_000, made));
+    assert!(reloads > 10, "{reloads}");
+    assert!(deadlines.len() > 1, "new settings held at the next call");
+    let open = breaker.snapshot();
+    assert_eq!((open.state, open.openings), (BreakerState::Open, 1));
+}
+
+/// Whoever replaces a file at once is read old or new; whoever writes in its place is refused, or read whole.
+#[test]
+fn a_file_that_is_replaced_while_it_is_read_is_old_or_new_and_never_both() {
+    const MANY: usize = 500;
+    let document = |deadline: u32| -> String {
+        let one = |number| format!("[dependency.d{number}]\ndeadline = \"{deadline}s\"\n");
+        (0..MANY).map(one).collect()
+    };
+    let file = File::new(&document(1));
+    let policies = file.load();
+    let over = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let beside = file.0.with_extension("next");
+            for time in 0.. {
+                std::fs::write(&beside, document(1 + time % 9)).unwrap();
+                std::fs::rename(&beside, &file.0).unwrap();
+                if over.load(SeqCst) == 1 {
+                    break;
+                }
+            }
+        });
+        for _ in 0..40 {
+            let loaded = policies.reload().unwrap();
+            let deadlines: Vec<_> = loaded.iter().map(|it| it.1.worst_case().time).collect();
+            assert_eq!(deadlines.len(), MANY);
+            assert!(deadlines.iter().all(|it| *it == deadlines[0]));
+        }
+        over.store(1, SeqCst);
+    });
 }

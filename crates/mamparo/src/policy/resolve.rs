@@ -1,6 +1,6 @@
 //! From documents to one table per dependency: profiles inherited, the environment laid over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::schema::{DEPENDENCY, checked, nearest};
@@ -10,7 +10,7 @@ use super::view::View;
 use super::{Problem, check};
 
 /// As many dependencies as are loaded at most.
-pub(super) const MAX_DEPENDENCIES: usize = 100_000;
+const MAX_DEPENDENCIES: usize = 10_000;
 
 /// What a file says beside its dependencies; an editor's schema says nothing to us.
 const OF_THE_SERVICE: &[&str] = &["service", "external_retrier", "$schema"];
@@ -20,8 +20,28 @@ const TABLES: &[&str] = &["profile", "dependency", "service", "external_retrier"
 /// What all files say together, by kind and name.
 #[derive(Default)]
 struct Documents {
-    profiles: BTreeMap<String, Node>,
+    profiles: BTreeMap<String, Profile>,
     dependencies: Table,
+    /// Where each of them begins.
+    known: HashMap<String, Origin>,
+    /// Whether it was told that there are too many.
+    is_full: bool,
+}
+
+struct Profile {
+    node: Node,
+    /// Its table as those have it that inherit from it.
+    inherited: Table,
+}
+
+impl Profile {
+    fn new(name: &str, node: &Node) -> Self {
+        let table = node.table().cloned().unwrap_or_default();
+        let mut inherited = table.without("profile");
+        inherited.inherited_from(&Arc::from(name));
+        let node = node.clone();
+        Self { node, inherited }
+    }
 }
 
 /// Puts documents together and checks each dependency; what is wrong is added to `problems`.
@@ -97,15 +117,15 @@ impl Documents {
             return;
         }
         let there = match kind {
-            "profile" => self.profiles.get(name),
-            _ => self.dependencies.get(name),
+            "profile" => self.profiles.get(name).map(|profile| profile.node.origin()),
+            _ => self.known.get(name).cloned(),
         };
         if let Some(there) = there {
-            let message = format!("it was written already, in {}", there.origin);
+            let message = format!("it was written already, in {there}");
             let remedy = "put both into one, or rename one of them";
             problems.push(Problem::error(
                 "written-twice",
-                &node.origin,
+                &node.origin(),
                 path,
                 message,
                 remedy,
@@ -113,18 +133,23 @@ impl Documents {
             return;
         }
         if kind == "profile" {
-            self.profiles.insert(name.to_owned(), node.clone());
-        } else if self.dependencies.len() < MAX_DEPENDENCIES {
-            self.dependencies.set(name, node.clone());
+            let profile = Profile::new(name, node);
+            self.profiles.insert(name.to_owned(), profile);
+        } else if self.known.len() < MAX_DEPENDENCIES {
+            self.known.insert(name.to_owned(), node.origin());
+            self.dependencies.add(name.to_owned().into(), node.clone());
+        } else if !self.is_full {
+            self.is_full = true;
+            problems.push(too_many(&node.origin(), path));
         }
     }
 
     /// Checks each profile where it stands, once; returns those in which something is wrong.
     fn broken_profiles(&self, problems: &mut Vec<Problem>) -> BTreeSet<&str> {
         let mut broken = BTreeSet::new();
-        for (name, node) in &self.profiles {
+        for (name, profile) in &self.profiles {
             let before = problems.len();
-            if let Some(table) = node.table() {
+            if let Some(table) = profile.node.table() {
                 checked(table, DEPENDENCY, &format!("profile.{name}"), problems);
             }
             if problems.len() > before {
@@ -152,26 +177,24 @@ impl Documents {
                 break;
             };
             let Some((profile, inherited)) = self.profiles.get_key_value(profile) else {
-                problems.push(self.no_profile(profile, &at.origin, &owner));
+                problems.push(self.no_profile(profile, &at.origin(), &owner));
                 break;
             };
             if line.contains(&profile.as_str()) {
                 line.push(profile);
-                problems.push(cycle(&line, &at.origin, owner));
+                problems.push(cycle(&line, &at.origin(), owner));
                 break;
             }
-            let mut below = inherited.table().cloned().unwrap_or_default();
-            below.remove("profile");
-            below.inherited_from(&Arc::from(profile.as_str()));
-            table = table.over(below);
-            next = inherited.table().and_then(|table| table.get("profile"));
+            table = table.over(&inherited.inherited);
+            let inherited = inherited.node.table();
+            next = inherited.and_then(|table| table.get("profile"));
             owner = format!("profile.{profile}");
             line.push(profile);
         }
         let view = View {
             name: name.to_owned(),
             table,
-            origin: node.origin.clone(),
+            origin: node.origin(),
             is_read: false,
         };
         (view, line.into_iter().collect())
@@ -196,6 +219,14 @@ impl Documents {
 }
 
 #[cold]
+fn too_many(origin: &Origin, path: String) -> Problem {
+    let message =
+        format!("there are more than {MAX_DEPENDENCIES} dependencies, the most that are loaded");
+    let remedy = "give one policy to what is called alike, or load other files in another program";
+    Problem::error("too-many-dependencies", origin, path, message, remedy)
+}
+
+#[cold]
 fn unknown_table(key: &str, node: &Node) -> Problem {
     let remedy = match nearest(key, TABLES.iter().copied()) {
         _ if DEPENDENCY.iter().any(|field| field.name == key) => {
@@ -205,7 +236,7 @@ fn unknown_table(key: &str, node: &Node) -> Problem {
         None => "a file has the tables [profile.NAME], [dependency.NAME], [service] and [[external_retrier]]".to_owned(),
     };
     let message = "there is no such table";
-    Problem::error("unknown-key", &node.origin, key, message, remedy)
+    Problem::error("unknown-key", &node.origin(), key, message, remedy)
 }
 
 #[cold]
@@ -223,7 +254,7 @@ fn not_a_table(path: &str, node: &Node) -> Problem {
     let message = format!("it is {}, and should be a table", node.value.what());
     Problem::error(
         "bad-value",
-        &node.origin,
+        &node.origin(),
         path,
         message,
         format!("write [{path}]"),

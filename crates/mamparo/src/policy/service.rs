@@ -95,7 +95,7 @@ fn retriers<'a>(document: &'a Table, problems: &mut Vec<Problem>) -> &'a [Node] 
             let path = "external_retrier";
             problems.push(Problem::error(
                 "bad-value",
-                &node.origin,
+                &node.origin(),
                 path,
                 message,
                 remedy,
@@ -122,7 +122,7 @@ fn retrier(node: &Node, known: &[&str], problems: &mut Vec<Problem>) -> Option<E
                 "write attempts, the original included; 1 says that it sends nothing again";
             problems.push(Problem::error(
                 "missing-value",
-                &node.origin,
+                &node.origin(),
                 path,
                 message,
                 remedy,
@@ -135,7 +135,7 @@ fn retrier(node: &Node, known: &[&str], problems: &mut Vec<Problem>) -> Option<E
         name: text(table, "name").unwrap_or_else(|| "external".to_owned()),
         attempts: attempts?,
         calls,
-        origin: node.origin.clone(),
+        origin: node.origin(),
     })
 }
 
@@ -176,12 +176,12 @@ fn no_dependency(node: &Node, path: &str, name: &str, known: &[&str]) -> Problem
         false => format!("write [dependency.{name}], or one of {}", known.join(", ")),
     };
     let message = format!("there is no policy for the dependency {name:?}");
-    Problem::error("unknown-dependency", &node.origin, path, message, remedy)
+    Problem::error("unknown-dependency", &node.origin(), path, message, remedy)
 }
 
 #[cold]
 fn kind(node: &Node, path: &str, write: &str) -> Problem {
     let message = format!("it is {}, and should be a table", node.value.what());
     let remedy = format!("write {write}");
-    Problem::error("bad-value", &node.origin, path, message, remedy)
+    Problem::error("bad-value", &node.origin(), path, message, remedy)
 }

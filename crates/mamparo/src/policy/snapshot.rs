@@ -32,7 +32,7 @@ use mamparo_core::vitals::{Monitored, Places, Vitals};
 use serde::{Serialize, Serializer};
 use tower_layer::Identity;
 
-use super::build::Built;
+use super::live::Live;
 use super::{Policies, Policy};
 use crate::breaker::BreakerHandle;
 use crate::bulkhead::BulkheadHandle;
@@ -235,18 +235,18 @@ impl Policy {
     }
 
     fn read(&self, at: SystemTime) -> Dependency {
-        match &self.made().built {
-            Built::Http(stack) => Dependency::of(stack, "http", at),
-            Built::Grpc(stack) => Dependency::of(stack, "grpc", at),
+        match &self.made().live {
+            Live::Http(_, stack) => Dependency::of(stack, "http", at),
+            Live::Grpc(_, stack) => Dependency::of(stack, "grpc", at),
         }
     }
 
     /// Returns the handles of its breakers: the one that observes attempts, and the one that observes operations.
     #[cfg(feature = "admin")]
     pub(crate) fn breakers(&self) -> [Option<BreakerHandle>; 2] {
-        match &self.made().built {
-            Built::Http(stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
-            Built::Grpc(stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
+        match &self.made().live {
+            Live::Http(_, stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
+            Live::Grpc(_, stack) => [stack.breaker_handle(), stack.operation_breaker_handle()],
         }
     }
 }
@@ -254,9 +254,9 @@ impl Policy {
 impl Monitored for Policies {
     fn each(&self, tell: &mut dyn FnMut(&Vitals)) {
         for (_, policy) in self.current().iter() {
-            tell(&match &policy.made().built {
-                Built::Http(stack) => vitals(stack),
-                Built::Grpc(stack) => vitals(stack),
+            tell(&match &policy.made().live {
+                Live::Http(_, stack) => vitals(stack),
+                Live::Grpc(_, stack) => vitals(stack),
             });
         }
     }

@@ -271,14 +271,43 @@ fn a_document_that_is_none_is_refused_in_one_line() {
         assert_eq!(problem.origin.to_string(), format!("f:{line}"), "{problem}");
         assert!(!problem.message.contains('\n'), "{problem}");
     }
-    let deep = format!("a = {}1{}", "[".repeat(100_000), "]".repeat(100_000));
-    for format in [Format::Toml, Format::Yaml] {
-        assert!(
-            Policies::loader()
-                .text("deep", &*deep, format)
-                .load()
-                .is_err()
-        );
+}
+
+#[test]
+fn nesting_without_an_end_is_refused_and_takes_no_stack() {
+    let of = |open: &str, inside: &str, close: &str| {
+        let depth = 200_000 / open.len();
+        format!("{}{inside}{}", open.repeat(depth), close.repeat(depth))
+    };
+    let documents = [
+        (format!("a = {}", of("[", "1", "]")), Format::Toml),
+        (format!("a = {}", of("{ a = ", "1", " }")), Format::Toml),
+        (format!("[{}]", of("a.", "a", "")), Format::Toml),
+        (format!("{} = 1", of("a.", "a", "")), Format::Toml),
+        (
+            format!("[dependency.a]\nretry.{} = 1", of("a.", "a", "")),
+            Format::Toml,
+        ),
+        (
+            format!("a = {{ b = \"\"\"\n\"\"\", {} = 1 }}", of("a.", "a", "")),
+            Format::Toml,
+        ),
+        (of("{\"a\":", "1", "}"), Format::Json),
+        (of("[", "1", "]"), Format::Json),
+        (of("{a: ", "1", "}"), Format::Yaml),
+        (of("- ", "1", ""), Format::Yaml),
+        (of("? ", "1", ""), Format::Yaml),
+        (of("\t- ", "1", ""), Format::Yaml),
+    ];
+    // Dots in texts and comments nest nothing.
+    let dots = ".".repeat(1_000);
+    let flat = catalog(&format!("url = \"http://a{dots}\" # {dots}\n# {dots}"));
+    load(&flat).unwrap();
+
+    for (document, format) in documents {
+        let begins = &document[..20];
+        let refused = Policies::loader().text("deep", &*document, format).load();
+        assert!(refused.is_err(), "{begins}…");
     }
 }
 
@@ -291,6 +320,9 @@ fn what_is_no_file_of_policies_is_refused_and_never_waited_for() {
     assert!(made.unwrap().success());
     std::fs::write(folder.join("large.toml"), " ".repeat((1 << 20) + 1)).unwrap();
     std::fs::write(folder.join("text.toml"), b"a = \"\xff\"").unwrap();
+    std::fs::write(folder.join("nul.toml"), b"[dependency.a]\nurl = \"\0\"").unwrap();
+    let ten_megabytes = std::fs::File::create(folder.join("ten.toml")).unwrap();
+    ten_megabytes.set_len(10_000_000).unwrap();
     let cases = [
         ("folder.toml", "it is a folder"),
         ("pipe.toml", "it can't be read: it is no regular file"),
@@ -298,6 +330,11 @@ fn what_is_no_file_of_policies_is_refused_and_never_waited_for() {
             "large.toml",
             "it is larger than 1048576 bytes, the most that is read",
         ),
+        (
+            "ten.toml",
+            "it is larger than 1048576 bytes, the most that is read",
+        ),
+        ("nul.toml", "line 2 has a NUL byte: this is no text"),
         ("text.toml", "it is no UTF-8 text"),
         ("missing.toml", "there is no such file"),
         ("policies.ini", "its ending says no format that is known"),

@@ -1,7 +1,10 @@
 //! A document as a tree, in which each value knows where it was written.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::sync::Arc;
+
+use super::schema;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +57,59 @@ impl Display for Origin {
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) value: Value,
-    pub(super) origin: Origin,
+    pub(super) at: At,
+}
+
+/// Where a value was written, in few bytes: an [`Origin`] that is never the default.
+#[derive(Clone, Debug)]
+pub(super) struct At {
+    place: Arc<Place>,
+    line: u32,
+}
+
+#[derive(Debug)]
+enum Place {
+    File(Arc<str>, Option<Arc<str>>),
+    Environment(Arc<str>),
+}
+
+impl At {
+    /// The first line of a file.
+    pub(super) fn file(name: &Arc<str>) -> Self {
+        let place = Place::File(Arc::clone(name), None).into();
+        Self { place, line: 1 }
+    }
+
+    pub(super) fn environment(name: &str) -> Self {
+        let place = Place::Environment(name.into()).into();
+        Self { place, line: 1 }
+    }
+
+    /// Another line of the same file.
+    pub(super) fn line(&self, line: usize) -> Self {
+        let place = Arc::clone(&self.place);
+        let line = u32::try_from(line.max(1)).unwrap_or(u32::MAX);
+        Self { place, line }
+    }
+
+    pub(super) fn origin(&self) -> Origin {
+        match &*self.place {
+            Place::Environment(name) => Origin::Environment(Arc::clone(name)),
+            Place::File(file, profile) => Origin::File {
+                file: Arc::clone(file),
+                line: self.line,
+                profile: profile.clone(),
+            },
+        }
+    }
+
+    /// It was inherited from a profile, unless it was inherited already.
+    fn inherited_from(&mut self, name: &Arc<str>) {
+        if let Place::File(file, None) = &*self.place {
+            let place = Place::File(Arc::clone(file), Some(Arc::clone(name)));
+            self.place = place.into();
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -99,8 +154,13 @@ impl Value {
 }
 
 /// The values of a table, in the order in which they were written.
+///
+/// A clone shares them until it is changed: what many dependencies have of one profile is kept once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table(Vec<(String, Node)>);
+pub(super) struct Table(Arc<Vec<(Key, Node)>>);
+
+/// The name of a setting is there already.
+type Key = Cow<'static, str>;
 
 impl Table {
     /// Tells whether both say the same, wherever and in whatever order it was written.
@@ -113,7 +173,7 @@ impl Table {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
-        self.0.iter().map(|(key, node)| (key.as_str(), node))
+        self.0.iter().map(|(key, node)| (key.as_ref(), node))
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
@@ -134,39 +194,48 @@ impl Table {
 
     /// Adds a value; the one that stands there gives way.
     pub(super) fn set(&mut self, key: &str, node: Node) {
-        match self.0.iter_mut().find(|(name, _)| name == key) {
-            Some((_, there)) => *there = node,
-            None => self.0.push((key.to_owned(), node)),
+        match self.entry(key) {
+            Some(there) => *there = node,
+            None => self.add(schema::name(key), node),
         }
     }
 
-    /// Takes a value out.
-    pub(super) fn remove(&mut self, key: &str) -> Option<Node> {
-        let at = self.0.iter().position(|(name, _)| name == key)?;
-        Some(self.0.remove(at).1)
+    /// Adds a value of which it is known that none of that name stands there.
+    pub(super) fn add(&mut self, key: Key, node: Node) {
+        Arc::make_mut(&mut self.0).push((key, node));
+    }
+
+    /// Begins with room for so many values.
+    pub(super) fn with_room(values: usize) -> Self {
+        Self(Arc::new(Vec::with_capacity(values)))
+    }
+
+    /// The same without a value.
+    pub(super) fn without(&self, key: &str) -> Self {
+        let others = self.0.iter().filter(|(name, _)| name != key);
+        Self(Arc::new(others.cloned().collect()))
     }
 
     pub(super) fn entry(&mut self, key: &str) -> Option<&mut Node> {
-        let there = self.0.iter_mut().find(|(name, _)| name == key);
-        there.map(|(_, node)| node)
+        let at = self.0.iter().position(|(name, _)| name == key)?;
+        let all = Arc::make_mut(&mut self.0);
+        all.get_mut(at).map(|(_, node)| node)
     }
 
     /// Lays this table over another: where both have a value this one's holds, and tables are merged field by field.
-    pub(super) fn over(self, below: Self) -> Self {
-        let mut merged = below;
-        for (key, node) in self.0 {
-            let below = merged.remove(&key);
-            merged.set(&key, node.over(below));
-        }
-        merged
+    pub(super) fn over(&self, below: &Self) -> Self {
+        let beside = below.0.iter().filter(|(key, _)| self.get(key).is_none());
+        let mut merged: Vec<_> = beside.cloned().collect();
+        merged.reserve_exact(self.len());
+        let own = self.0.iter();
+        merged.extend(own.map(|(key, node)| (key.clone(), node.over(below.get(key)))));
+        Self(Arc::new(merged))
     }
 
     /// Says of all values that they were inherited from a profile, unless they were inherited already.
     pub(super) fn inherited_from(&mut self, name: &Arc<str>) {
-        for (_, node) in &mut self.0 {
-            if let Origin::File { profile, .. } = &mut node.origin {
-                profile.get_or_insert_with(|| Arc::clone(name));
-            }
+        for (_, node) in Arc::make_mut(&mut self.0) {
+            node.at.inherited_from(name);
             if let Value::Table(table) = &mut node.value {
                 table.inherited_from(name);
             }
@@ -179,6 +248,10 @@ impl Table {
 }
 
 impl Node {
+    pub(super) fn origin(&self) -> Origin {
+        self.at.origin()
+    }
+
     pub(super) const fn table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),
@@ -194,22 +267,13 @@ impl Node {
         }
     }
 
-    fn over(self, below: Option<Self>) -> Self {
-        match (self, below) {
-            (
-                Self {
-                    value: Value::Table(table),
-                    origin,
-                },
-                Some(Self {
-                    value: Value::Table(below),
-                    ..
-                }),
-            ) => Self {
+    fn over(&self, below: Option<&Self>) -> Self {
+        match (self.table(), below.and_then(Self::table)) {
+            (Some(table), Some(below)) => Self {
                 value: Value::Table(table.over(below)),
-                origin,
+                at: self.at.clone(),
             },
-            (node, _) => node,
+            _ => self.clone(),
         }
     }
 }

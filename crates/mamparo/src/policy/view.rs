@@ -21,7 +21,7 @@ impl View {
     /// Where a setting was written; the default if it was not.
     pub(super) fn origin(&self, path: &str) -> Origin {
         let node = self.table.at(path);
-        node.map_or(Origin::Default, |node| node.origin.clone())
+        node.map_or(Origin::Default, Node::origin)
     }
 
     /// The setting's full name.
@@ -154,7 +154,7 @@ fn collect(view: &View, fields: &[Field], prefix: &str, all: &mut Vec<Effective>
             _ => all.push(Effective {
                 path,
                 value: node.map_or_else(|| field.default.to_owned(), |node| node.value.to_string()),
-                origin: node.map_or(Origin::Default, |node| node.origin.clone()),
+                origin: node.map_or(Origin::Default, Node::origin),
             }),
         }
     }

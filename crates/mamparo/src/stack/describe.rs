@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::resends::Owner;
 use super::{FallbackSlot, Protocol, Stack};
 use crate::bulkhead::BulkheadPolicy;
-use crate::rate_limit::RateLimitPolicy;
+use crate::rate_limit::{RateLimitLayer, RateLimitPolicy};
 
 /// The most that one operation may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +55,10 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
             true => Duration::ZERO,
             false => bulkhead.max_wait()?,
         };
-        let rate_limit = self.rate_limit.policy();
-        let turn = match rate_limit.is_off() {
-            true => Duration::ZERO,
-            false => rate_limit.max_wait(),
+        let rate_limit = self.rate_limit.as_ref().map(RateLimitLayer::policy);
+        let turn = match rate_limit {
+            Some(policy) if !policy.is_off() => policy.max_wait(),
+            _ => Duration::ZERO,
         };
         // A hedge begins the next attempt no later than when the one before has ended.
         let attempt = turn.saturating_add(self.attempt.timeout()?);
@@ -78,15 +78,17 @@ impl<O, A, F: FallbackSlot<P>, P: Protocol> fmt::Display for Stack<O, A, F, P> {
             None => writeln!(f, "  deadline: what the caller has left, if anything")?,
         }
         writeln!(f, "  fallback: {}", off(F::TAKEN))?;
-        let sheds = !self.load_shed.policy().is_off();
+        let sheds = self.load_shed_layer().is_some();
         writeln!(f, "  load shedding: {}", off(sheds))?;
         match self.key.header() {
             Some(name) => writeln!(f, "  idempotency key: {name}")?,
             None => writeln!(f, "  idempotency key: off")?,
         }
         writeln!(f, "  bulkhead: {}", Places(self.bulkhead.policy()))?;
-        let outer = self.operation_breaker.policy();
-        writeln!(f, "  breaker, observing operations: {outer}")?;
+        match &self.operation_breaker {
+            Some(layer) => writeln!(f, "  breaker, observing operations: {}", layer.policy())?,
+            None => writeln!(f, "  breaker, observing operations: off")?,
+        }
         let attempts = self.owner.max_attempts();
         match &self.owner.usual {
             Owner::Retry(_) => writeln!(f, "  retry: up to {attempts} attempts, one by one")?,
@@ -97,7 +99,10 @@ impl<O, A, F: FallbackSlot<P>, P: Protocol> fmt::Display for Stack<O, A, F, P> {
         }
         let inner = self.breaker.policy();
         writeln!(f, "  breaker, observing attempts: {inner}")?;
-        writeln!(f, "  rate limit: {}", Rate(self.rate_limit.policy()))?;
+        match &self.rate_limit {
+            Some(layer) => writeln!(f, "  rate limit: {}", Rate(layer.policy()))?,
+            None => writeln!(f, "  rate limit: off")?,
+        }
         match self.attempt.timeout() {
             Some(timeout) => writeln!(f, "  attempt timeout: {timeout:?}")?,
             None => writeln!(f, "  attempt timeout: off")?,

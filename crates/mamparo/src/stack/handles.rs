@@ -8,7 +8,7 @@ use super::{Protocol, Stack};
 use crate::breaker::{BreakerHandle, BreakerLayer};
 use crate::bulkhead::BulkheadHandle;
 use crate::load_shed::LoadShedLayer;
-use crate::rate_limit::RateLimitHandle;
+use crate::rate_limit::{RateLimitHandle, RateLimitLayer};
 
 impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Returns a handle of the breaker that observes attempts; none where it is off.
@@ -26,13 +26,13 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// ```
     #[must_use]
     pub fn breaker_handle(&self) -> Option<BreakerHandle> {
-        handle(&self.breaker)
+        handle(Some(&self.breaker))
     }
 
     /// Returns a handle of the breaker that observes operations; none where it is off.
     #[must_use]
     pub fn operation_breaker_handle(&self) -> Option<BreakerHandle> {
-        handle(&self.operation_breaker)
+        handle(self.operation_breaker.as_ref())
     }
 
     /// Returns a handle of the bulkhead, which reads and resizes it; none where it is off.
@@ -44,13 +44,16 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Returns the layer that sheds load, which says how much there is; none where it is off.
     #[must_use]
     pub fn load_shed_layer(&self) -> Option<&LoadShedLayer<P>> {
-        (!self.load_shed.policy().is_off()).then_some(&self.load_shed)
+        let layer = self.load_shed.as_ref();
+        layer.filter(|layer| !layer.policy().is_off())
     }
 
     /// Returns a handle of the rate limit, which reads it; none where it is off.
     #[must_use]
     pub fn rate_limit_handle(&self) -> Option<RateLimitHandle> {
-        (!self.rate_limit.policy().is_off()).then(|| self.rate_limit.handle())
+        let layer = self.rate_limit.as_ref();
+        let on = layer.filter(|layer| !layer.policy().is_off());
+        on.map(RateLimitLayer::handle)
     }
 
     /// Returns how many operations so far ended later than their deadline, by more than timers are late: something blocks.
@@ -68,6 +71,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     }
 }
 
-fn handle<P: Protocol>(breaker: &BreakerLayer<P>) -> Option<BreakerHandle> {
-    (!breaker.policy().is_off()).then(|| breaker.handle())
+fn handle<P: Protocol>(breaker: Option<&BreakerLayer<P>>) -> Option<BreakerHandle> {
+    let on = breaker.filter(|layer| !layer.policy().is_off());
+    on.map(BreakerLayer::handle)
 }

@@ -11,12 +11,12 @@ use super::resends::Resends;
 use super::updates::Source;
 use super::{FallbackSlot, Protocol, Stack};
 use crate::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
-use crate::breaker::{Breaker, One};
+use crate::breaker::{Breaker, BreakerPolicy, One};
 use crate::bulkhead::Bulkhead;
 use crate::deadline::{DeadlineLayer, DeadlineService};
 use crate::idempotency_key::{IdempotencyKey, IdempotencyKeyLayer};
-use crate::load_shed::{AllEqual, LoadShed};
-use crate::rate_limit::{OneLimit, RateLimit};
+use crate::load_shed::{AllEqual, LoadShed, LoadShedPolicy};
+use crate::rate_limit::{OneLimit, RateLimit, RateLimitPolicy};
 use crate::wire::HttpWire;
 
 /// What stands between the two layers of telemetry, around `S`; `F` is the fallback, or [`Identity`] for none.
@@ -98,7 +98,9 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         // One limit per physical send, and the header written anew with what remains.
         let service = self.attempt_timeout().layer(service);
         // Each attempt is charged, and waits for its turn outside of what it may take.
-        let service = self.rate_limit.layer(service);
+        let off = || self.limiting(RateLimitPolicy::off());
+        let rate_limit = self.rate_limit.clone().unwrap_or_else(off);
+        let service = rate_limit.layer(service);
         // Sees every attempt, so that it opens on the damage done; whoever resends does not resend what it refuses.
         let service = self.breaker.layer(service);
         // Opt-in, for gRPC: shows whoever resends a failure that comes in the trailers, before any data.
@@ -106,13 +108,17 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         // The one owner of resends: all that is inside happens once per attempt.
         let service = self.resent(service);
         // Opt-in: sees what comes of an operation in the end.
-        let service = self.operation_breaker.layer(service);
+        let off = || self.breaking(BreakerPolicy::off());
+        let breaker = self.operation_breaker.clone().unwrap_or_else(off);
+        let service = breaker.layer(service);
         // Refuses before any work is spent; its place is kept over all attempts, until the body ends.
         let service = self.bulkhead.layer(service);
         // One key per operation, before anything can resend.
         let service = self.keyed().layer(service);
         // Opt-in: what is shed has cost nothing yet.
-        let service = self.load_shed.layer(service);
+        let off = || self.shedding(LoadShedPolicy::off());
+        let load_shed = self.load_shed.clone().unwrap_or_else(off);
+        let service = load_shed.layer(service);
         // Opt-in: sees what finally comes of an operation, and answers in time or not at all.
         let service = self.fallen_back().layer(service);
         // Its clock starts before any wait.

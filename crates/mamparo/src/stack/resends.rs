@@ -29,7 +29,7 @@ pub(super) struct Owners<P> {
     pub(super) usual: Owner<P>,
     pub(super) config: Option<ServiceConfig>,
     /// The other of the two, where a service config may ask for it.
-    other: Option<Owner<P>>,
+    other: Option<Box<Owner<P>>>,
 }
 
 impl<P: Clone> Owner<P> {
@@ -156,7 +156,7 @@ impl<P: Clone> Owners<P> {
 
     fn fitted(mut self, protocol: &P) -> Self {
         self.other = match &self.config {
-            Some(_) => self.usual.other(protocol),
+            Some(_) => self.usual.other(protocol).map(Box::new),
             None => None,
         };
         self

@@ -38,14 +38,15 @@ use crate::wire::HttpWire;
 pub struct Stack<O = Identity, A = Identity, F = Identity, P: Protocol = Http> {
     pub(super) dependency: Dependency,
     pub(super) deadline: DeadlinePolicy,
-    pub(super) load_shed: LoadShedLayer<P>,
+    /// Layers that are off by default are made when they are needed: a program may have many stacks.
+    pub(super) load_shed: Option<LoadShedLayer<P>>,
     pub(super) key: KeyPolicy,
     pub(super) bulkhead: BulkheadLayer<P>,
-    pub(super) operation_breaker: BreakerLayer<P>,
+    pub(super) operation_breaker: Option<BreakerLayer<P>>,
     pub(super) owner: Owners<P>,
     pub(super) peek: PeekLayer,
     pub(super) breaker: BreakerLayer<P>,
-    pub(super) rate_limit: RateLimitLayer<OneLimit, P::Limits>,
+    pub(super) rate_limit: Option<RateLimitLayer<OneLimit, P::Limits>>,
     pub(super) attempt: AttemptPolicy,
     pub(super) connect: ConnectTimeoutLayer,
     pub(super) protocol: P,
@@ -127,20 +128,19 @@ impl<O, A, F> Stack<O, A, F, Grpc> {
 
 impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
     fn of(dependency: Dependency, protocol: P, wire: HttpWire) -> Self {
-        let (load_shed, bulkhead) = (LoadShedPolicy::off(), BulkheadPolicy::default());
-        let breaker = |policy| BreakerLayer::new(policy, protocol.clone()).dependency(dependency);
+        let bulkhead = BulkheadLayer::new(BulkheadPolicy::default(), protocol.clone());
+        let breaker = BreakerLayer::new(BreakerPolicy::default(), protocol.clone());
         Self {
             dependency,
             deadline: DeadlinePolicy::default(),
-            load_shed: LoadShedLayer::new(load_shed, protocol.clone()).dependency(dependency),
+            load_shed: None,
             key: KeyPolicy::off(),
-            bulkhead: BulkheadLayer::new(bulkhead, protocol.clone()).dependency(dependency),
-            operation_breaker: breaker(BreakerPolicy::off()),
+            bulkhead: bulkhead.dependency(dependency),
+            operation_breaker: None,
             owner: Owners::only(Owner::Retry(RetryPolicy::default())),
             peek: PeekLayer::off(),
-            breaker: breaker(BreakerPolicy::default()),
-            rate_limit: RateLimitLayer::with_limits(RateLimitPolicy::off(), P::limits())
-                .dependency(dependency),
+            breaker: breaker.dependency(dependency),
+            rate_limit: None,
             attempt: AttemptPolicy::default(),
             connect: ConnectTimeoutLayer::default().dependency(dependency),
             protocol,
@@ -167,8 +167,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Sheds operations while the load is too high; off by default.
     #[must_use]
     pub fn load_shed(mut self, policy: LoadShedPolicy) -> Self {
-        self.load_shed =
-            LoadShedLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
+        self.load_shed = (!policy.is_off()).then(|| self.shedding(policy));
         self.fitted().set(Part::LoadShed)
     }
 
@@ -192,8 +191,7 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// It opens later than the one that observes [attempts](Self::breaker), and can stand beside it.
     #[must_use]
     pub fn operation_breaker(mut self, policy: BreakerPolicy) -> Self {
-        self.operation_breaker =
-            BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
+        self.operation_breaker = (!policy.is_off()).then(|| self.breaking(policy));
         self.fitted().set(Part::OperationBreaker)
     }
 
@@ -220,15 +218,14 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     /// Sets when the breaker opens that observes attempts; at 5 failures in a row by default.
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
-        self.breaker = BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency);
+        self.breaker = self.breaking(policy);
         self.fitted().set(Part::Breaker)
     }
 
     /// Lets attempts pass at a rate; off by default, since only the dependency's owner knows it.
     #[must_use]
     pub fn rate_limit(mut self, policy: RateLimitPolicy) -> Self {
-        self.rate_limit =
-            RateLimitLayer::with_limits(policy, P::limits()).dependency(self.dependency);
+        self.rate_limit = (!policy.is_off()).then(|| self.limiting(policy));
         self.fitted().set(Part::RateLimit)
     }
 
@@ -265,6 +262,18 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self.fitted()
+    }
+
+    pub(super) fn shedding(&self, policy: LoadShedPolicy) -> LoadShedLayer<P> {
+        LoadShedLayer::new(policy, self.protocol.clone()).dependency(self.dependency)
+    }
+
+    pub(super) fn breaking(&self, policy: BreakerPolicy) -> BreakerLayer<P> {
+        BreakerLayer::new(policy, self.protocol.clone()).dependency(self.dependency)
+    }
+
+    pub(super) fn limiting(&self, policy: RateLimitPolicy) -> RateLimitLayer<OneLimit, P::Limits> {
+        RateLimitLayer::with_limits(policy, P::limits()).dependency(self.dependency)
     }
 
     const fn set(mut self, part: Part) -> Self {
@@ -324,13 +333,15 @@ impl<O, A, F, P: Protocol> Stack<O, A, F, P> {
         let (protocol, observer) = (&self.protocol, &self.observer);
         let breaker =
             |layer: BreakerLayer<P>| layer.judged_by(protocol.clone()).observed(observer.clone());
-        self.operation_breaker = breaker(self.operation_breaker);
+        self.operation_breaker = self.operation_breaker.map(breaker);
         self.breaker = breaker(self.breaker);
-        let load_shed = self.load_shed.judged_by(protocol.clone());
-        self.load_shed = load_shed.observed(observer.clone());
+        let load_shed = |layer: LoadShedLayer<P>| layer.judged_by(protocol.clone());
+        let load_shed = self.load_shed.map(load_shed);
+        self.load_shed = load_shed.map(|layer| layer.observed(observer.clone()));
         let bulkhead = self.bulkhead.judged_by(protocol.clone());
         self.bulkhead = bulkhead.observed(observer.clone());
-        self.rate_limit = self.rate_limit.observed(observer.clone());
+        let rate_limit = self.rate_limit;
+        self.rate_limit = rate_limit.map(|layer| layer.observed(observer.clone()));
         self
     }
 

@@ -8,6 +8,9 @@ use arc_swap::ArcSwap;
 use tower_layer::Identity;
 
 use super::{Protocol, Stack};
+use crate::breaker::{BreakerLayer, BreakerPolicy};
+use crate::load_shed::{LoadShedLayer, LoadShedPolicy};
+use crate::rate_limit::{OneLimit, RateLimitLayer, RateLimitPolicy};
 
 /// Gives a stack that is in use other settings; made by [`Stack::updatable`]. Clones are of the same stack.
 ///
@@ -78,14 +81,13 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
         Self {
             dependency: self.dependency,
             deadline: settings.deadline,
-            load_shed: (self.load_shed.clone()).with_policy(*settings.load_shed.policy()),
+            load_shed: self.shedding_by(settings),
             key: settings.key.clone(),
             bulkhead: (self.bulkhead.clone()).with_policy(settings.bulkhead.policy()),
-            operation_breaker: (self.operation_breaker.clone())
-                .with_policy(settings.operation_breaker.policy()),
+            operation_breaker: self.breaking_by(settings),
             owner: self.owner.updated(&settings.owner, &settings.protocol),
             breaker: (self.breaker.clone()).with_policy(settings.breaker.policy()),
-            rate_limit: (self.rate_limit.clone()).with_policy(*settings.rate_limit.policy()),
+            rate_limit: self.limiting_by(settings),
             attempt: settings.attempt,
             connect: settings.connect,
             peek: settings.peek,
@@ -100,6 +102,33 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             by_hand: 0,
         }
         .fitted()
+    }
+
+    // What was never on begins with its first settings; what was once on keeps its state, on or off.
+
+    fn shedding_by(&self, settings: &Self) -> Option<LoadShedLayer<P>> {
+        let policy = settings.load_shed.as_ref().map(|layer| *layer.policy());
+        match self.load_shed.clone() {
+            None => policy.map(|policy| self.shedding(policy)),
+            Some(layer) => Some(layer.with_policy(policy.unwrap_or_else(LoadShedPolicy::off))),
+        }
+    }
+
+    fn breaking_by(&self, settings: &Self) -> Option<BreakerLayer<P>> {
+        let policy = settings.operation_breaker.as_ref();
+        let policy = policy.map(|layer| layer.policy().clone());
+        match self.operation_breaker.clone() {
+            None => policy.map(|policy| self.breaking(policy)),
+            Some(layer) => Some(layer.with_policy(&policy.unwrap_or_else(BreakerPolicy::off))),
+        }
+    }
+
+    fn limiting_by(&self, settings: &Self) -> Option<RateLimitLayer<OneLimit, P::Limits>> {
+        let policy = settings.rate_limit.as_ref().map(|layer| *layer.policy());
+        match self.rate_limit.clone() {
+            None => policy.map(|policy| self.limiting(policy)),
+            Some(layer) => Some(layer.with_policy(policy.unwrap_or_else(RateLimitPolicy::off))),
+        }
     }
 }
 
@@ -118,6 +147,23 @@ impl<P: Protocol> Updates<P> {
         self.source.version.fetch_add(1, Ordering::Release);
     }
 
+    /// Returns the settings that it has now; follows nothing.
+    #[cfg(feature = "config")]
+    pub(crate) fn newest(&self) -> Arc<Stack<Identity, Identity, Identity, P>> {
+        self.source.newest().1
+    }
+
+    /// Returns a stack with settings that it has or had, which follows the updates.
+    pub(crate) fn following(
+        &self,
+        stack: &Stack<Identity, Identity, Identity, P>,
+    ) -> Stack<Identity, Identity, Identity, P> {
+        Stack {
+            source: Some(Arc::clone(&self.source)),
+            ..stack.clone()
+        }
+    }
+
     /// Tells whether a stack or a service follows the updates, besides so many.
     #[cfg(feature = "config")]
     pub(crate) fn are_followed_by_more_than(&self, others: usize) -> bool {
@@ -128,9 +174,7 @@ impl<P: Protocol> Updates<P> {
     #[must_use]
     pub fn stack(&self) -> Stack<Identity, Identity, Identity, P> {
         let (_, newest) = self.source.newest();
-        let mut stack = Stack::clone(&newest);
-        stack.source = Some(Arc::clone(&self.source));
-        stack
+        self.following(&newest)
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP's place for a deadline: headers of the request, and the response's body.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 use ::http::{HeaderValue, Request, Response};
@@ -114,7 +114,15 @@ impl HttpWire {
 }
 
 impl Default for HttpWire {
+    /// All stacks have the same headers.
     fn default() -> Self {
+        static DEFAULT: LazyLock<HttpWire> = LazyLock::new(HttpWire::usual);
+        DEFAULT.clone()
+    }
+}
+
+impl HttpWire {
+    fn usual() -> Self {
         let accepted = [
             DeadlineHeader::request_timeout_ms(),
             DeadlineHeader::grpc_timeout(),

@@ -20,7 +20,7 @@ const AHEAD: u64 = 1 << 16;
 pub(in super::super) struct CountWindow {
     /// How many calls it holds.
     calls: u64,
-    good: Shards,
+    good: Shards<1>,
     /// How many calls did not go well, ever.
     bad: AtomicU64,
     /// Where the epoch began.
@@ -35,7 +35,7 @@ impl CountWindow {
         let blocks = calls / BLOCK + 2;
         Self {
             calls,
-            good: Shards::new(1, spread),
+            good: Shards::new(spread),
             bad: AtomicU64::new(0),
             start: AtomicU64::new(0),
             blocks: (0..blocks).map(|_| AtomicU64::new(0)).collect(),

@@ -22,7 +22,7 @@ pub(in super::super) struct TimeWindow {
     /// The length of a stretch, in nanoseconds.
     stretch: u64,
     /// What went well: a cell a stretch in each shard.
-    good: Shards,
+    good: Shards<{ STRETCHES as usize }>,
     /// What did not go well, of that what failed, and what was slow.
     bad: Box<[Ring; 3]>,
 }
@@ -35,7 +35,7 @@ impl TimeWindow {
         let ring = || std::array::from_fn(|_| AtomicU64::new(0));
         Self {
             stretch: (nanos / STRETCHES).max(1),
-            good: Shards::new(STRETCHES as usize, spread),
+            good: Shards::new(spread),
             bad: Box::new([ring(), ring(), ring()]),
         }
     }

@@ -39,7 +39,7 @@ fn unknown(node: &Node, key: &str, path: &str, fields: &'static [Field]) -> Prob
     };
     Problem::error(
         "unknown-key",
-        &node.origin,
+        &node.origin(),
         path,
         "there is no such setting",
         remedy,
@@ -87,7 +87,7 @@ fn refused(value: &Value, field: &'static Field, node: &Node, path: &str) -> Pro
         None => String::new(),
     };
     let remedy = format!("{write}{} The default is {}.", field.says, field.default);
-    Problem::error("bad-value", &node.origin, path, message, remedy)
+    Problem::error("bad-value", &node.origin(), path, message, remedy)
 }
 
 /// The name under which a list of what is sent again has the breaker's own rejection.
@@ -109,7 +109,7 @@ fn breaker_retried(name: &str, node: &Node, path: &str) -> Problem {
                   statuses such as [404, 409]";
     Problem::error(
         "breaker-rejection-retried",
-        &node.origin,
+        &node.origin(),
         path,
         message,
         remedy,

@@ -1,5 +1,7 @@
 //! The settings of a dependency, which are those of a profile too.
 
+use std::borrow::Cow;
+
 use super::field::Field;
 use super::field::Kind::{
     Choice, Count, Duration, Flag, Limit, Number, Statuses, Switch, Table, Text, Words,
@@ -119,6 +121,22 @@ pub(in crate::policy) fn find(path: &str) -> Option<&'static Field> {
         found = Some(field);
     }
     found
+}
+
+/// The name of a setting, of which all files have one; any other name is copied.
+pub(in crate::policy) fn name(key: &str) -> Cow<'static, str> {
+    match known(DEPENDENCY, key) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(key.to_owned()),
+    }
+}
+
+fn known(fields: &'static [Field], key: &str) -> Option<&'static str> {
+    fields.iter().find_map(|field| match &field.kind {
+        _ if field.name == key => Some(field.name),
+        Table(inside) | Switch(_, inside) => known(inside, key),
+        _ => None,
+    })
 }
 
 const LOAD_SHED: &[Field] = &[

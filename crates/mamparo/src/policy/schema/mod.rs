@@ -7,7 +7,7 @@ mod json;
 mod service;
 
 pub(super) use checked::{checked, join, nearest};
-pub(super) use dependency::{DEPENDENCY, find};
+pub(super) use dependency::{DEPENDENCY, find, name};
 pub(super) use field::{Field, Kind, duration};
 pub use json::json_schema;
 pub(super) use service::{EXTERNAL_RETRIER, SERVICE};

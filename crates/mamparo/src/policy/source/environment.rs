@@ -1,8 +1,6 @@
 //! Variables of the environment, laid over a dependency's or a profile's values.
 
-use std::sync::Arc;
-
-use crate::policy::tree::{Node, Origin, Table, Value};
+use crate::policy::tree::{At, Node, Table, Value};
 
 /// What a variable's name begins with, and what stands between its parts.
 const PREFIX: &str = "MAMPARO__";
@@ -39,7 +37,7 @@ pub(in crate::policy) fn overlay(
         };
         let node = Node {
             value: parse(&text),
-            origin: Origin::Environment(name.clone().into()),
+            at: At::environment(&name),
         };
         if let Some(Node {
             value: Value::Table(table),
@@ -47,7 +45,7 @@ pub(in crate::policy) fn overlay(
         }) = dependencies.entry(&known)
         {
             let nested = nest(&keys, node);
-            *table = nested.over(std::mem::take(table));
+            *table = nested.over(table);
         }
     }
     unknown
@@ -64,9 +62,9 @@ fn nest(keys: &[String], node: Node) -> Table {
         [] => {}
         [key] => table.set(key, node),
         [key, rest @ ..] => {
-            let origin = node.origin.clone();
+            let at = node.at.clone();
             let value = Value::Table(nest(rest, node));
-            table.set(key, Node { value, origin });
+            table.set(key, Node { value, at });
         }
     }
     table
@@ -79,7 +77,7 @@ fn parse(text: &str) -> Value {
         let items = inside.split(',').filter(|item| !item.trim().is_empty());
         let node = |item: &str| Node {
             value: parse(item),
-            origin: Origin::Environment(Arc::from("")),
+            at: At::environment(""),
         };
         return Value::List(items.map(node).collect());
     }

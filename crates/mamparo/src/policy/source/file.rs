@@ -12,6 +12,12 @@ use crate::policy::{Format, Problem};
 /// The largest file that is read, 1 MiB: a thousand dependencies take a third of it.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
+/// As many dots as stand in the keys of a line of TOML. Brackets are counted by its parser.
+const MAX_DOTS: usize = 16;
+
+/// As many columns as a line of YAML is indented.
+const MAX_INDENTED: usize = 256;
+
 /// Reads a file; its format goes by its ending.
 pub(in crate::policy) fn read(path: &Path) -> Result<Table, Box<Problem>> {
     let name: Arc<str> = path.display().to_string().into();
@@ -45,13 +51,65 @@ pub(in crate::policy) fn text(
             "write it anew as UTF-8 text",
         ));
     }
+    if document.len() as u64 > MAX_BYTES {
+        return Err(unreadable(name, &io::ErrorKind::FileTooLarge.into()));
+    }
+    if let Some(line) = too_deep(document, format) {
+        let message = format!("line {line} is nested deeper than any setting stands");
+        let remedy = "a setting stands at most four tables deep";
+        return Err(refuse(name, "nested-too-deep", message, remedy));
+    }
     match format {
         Format::Toml => toml::parse(name, document),
         Format::Yaml | Format::Json => yaml::parse(name, document),
     }
 }
 
-/// One handle for all that is read, so that a file that is replaced meanwhile is read old or new, never half of each.
+/// The line that nests too deep, from 1, where the parsers would follow it until there is no stack left.
+fn too_deep(document: &str, format: Format) -> Option<usize> {
+    let is_deep = |line: &&str| match format {
+        Format::Toml => dots(line) > MAX_DOTS,
+        Format::Yaml | Format::Json => indented(line) > MAX_INDENTED,
+    };
+    let (before, _) = document
+        .lines()
+        .enumerate()
+        .find(|(_, line)| is_deep(line))?;
+    Some(before + 1)
+}
+
+/// How many dots of a line stand between the parts of a key, or in a number: in no text, and in no comment.
+fn dots(line: &str) -> usize {
+    // Of a text over several lines, a line does not tell what is inside.
+    if line.contains("\"\"\"") || line.contains("'''") {
+        return line.matches('.').count();
+    }
+    let (mut quote, mut escaped, mut dots) = (None, false, 0);
+    for it in line.chars() {
+        match quote {
+            _ if escaped => escaped = false,
+            Some('"') if it == '\\' => escaped = true,
+            Some(begun) if it == begun => quote = None,
+            Some(_) => {}
+            None => match it {
+                '"' | '\'' => quote = Some(it),
+                '#' => break,
+                '.' => dots += 1,
+                _ => {}
+            },
+        }
+    }
+    dots
+}
+
+/// How far in a line's first word stands, behind spaces and what begins an item or a key.
+fn indented(line: &str) -> usize {
+    let inside = line.trim_start_matches([' ', '\t', '-', '?', ':']);
+    line.len() - inside.len()
+}
+
+/// One handle for all that is read, so that a file that is replaced meanwhile is read old or new, never half of each; one that
+/// is written to in its place is refused.
 fn whole(path: &Path) -> io::Result<String> {
     let what = fs::metadata(path)?;
     if what.is_dir() {
@@ -61,11 +119,18 @@ fn whole(path: &Path) -> io::Result<String> {
     if !what.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let file = File::open(path)?;
+    let mut file = File::open(path)?;
+    let before = file.metadata()?;
     let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    file.by_ref()
+        .take(MAX_BYTES + 1)
+        .read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let after = file.metadata()?;
+    if after.len() != before.len() || after.modified().ok() != before.modified().ok() {
+        return Err(io::Error::other("it was written to while it was read"));
     }
     Ok(text)
 }

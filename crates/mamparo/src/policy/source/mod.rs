@@ -2,8 +2,10 @@
 
 mod environment;
 mod file;
+mod mark;
 mod toml;
 mod yaml;
 
 pub(super) use environment::{is_ours, overlay};
 pub(super) use file::{read, text};
+pub(super) use mark::Marks;

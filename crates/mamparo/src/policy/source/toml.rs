@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
 
-use crate::policy::Problem;
-use crate::policy::tree::{Node, Origin, Table, Value};
+use crate::policy::tree::{At, Node, Table, Value};
+use crate::policy::{Problem, schema};
 
 /// Reads a document.
 pub(super) fn parse(name: &Arc<str>, document: &str) -> Result<Table, Box<Problem>> {
@@ -18,7 +18,7 @@ pub(super) fn parse(name: &Arc<str>, document: &str) -> Result<Table, Box<Proble
             let message = error.message().trim().replace('\n', ", ");
             Err(Box::new(Problem::error(
                 "not-toml",
-                &lines.at(at),
+                &lines.at(at).origin(),
                 "",
                 format!("this is no TOML: {message}"),
                 "mend the line; every key stands once, and every text in quotes",
@@ -28,36 +28,36 @@ pub(super) fn parse(name: &Arc<str>, document: &str) -> Result<Table, Box<Proble
 }
 
 /// Where each line of a document begins.
-struct Lines<'a> {
-    name: &'a Arc<str>,
+struct Lines {
+    first: At,
     begins: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    fn of(name: &'a Arc<str>, document: &str) -> Self {
+impl Lines {
+    fn of(name: &Arc<str>, document: &str) -> Self {
         let ends = document.match_indices('\n').map(|(at, _)| at + 1);
         Self {
-            name,
+            first: At::file(name),
             begins: std::iter::once(0).chain(ends).collect(),
         }
     }
 
-    fn at(&self, offset: usize) -> Origin {
+    fn at(&self, offset: usize) -> At {
         let line = self.begins.partition_point(|begin| *begin <= offset);
-        Origin::File {
-            file: Arc::clone(self.name),
-            line: u32::try_from(line).unwrap_or(u32::MAX),
-            profile: None,
-        }
+        self.first.line(line)
     }
 
     fn table(&self, table: &DeTable<'_>) -> Table {
         let mut entries: Vec<_> = table.iter().collect();
         // In the order of the file, in which people look for what they are told.
         entries.sort_by_key(|(key, _)| key.span().start);
-        let mut read = Table::default();
+        let mut read = Table::with_room(entries.len());
         for (key, value) in entries {
-            read.set(key.get_ref(), self.node(key.span().start, value));
+            // TOML itself refuses a key that stands twice.
+            read.add(
+                schema::name(key.get_ref()),
+                self.node(key.span().start, value),
+            );
         }
         read
     }
@@ -84,7 +84,7 @@ impl<'a> Lines<'a> {
         };
         Node {
             value,
-            origin: self.at(begin),
+            at: self.at(begin),
         }
     }
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 
-use crate::policy::Problem;
-use crate::policy::tree::{Node, Origin, Table, Value};
+use crate::policy::tree::{At, Node, Table, Value};
+use crate::policy::{Problem, schema};
 
 /// Reads a document.
 pub(super) fn parse(name: &Arc<str>, document: &str) -> Result<Table, Box<Problem>> {
+    let first = At::file(name);
     let refuse = |line: usize, message: String| {
         let remedy =
             "mend the line; every key stands once, and the indentation says what belongs together";
         Box::new(Problem::error(
             "not-yaml",
-            &origin(name, line),
+            &first.line(line).origin(),
             "",
             message,
             remedy,
@@ -30,7 +31,7 @@ pub(super) fn parse(name: &Arc<str>, document: &str) -> Result<Table, Box<Proble
     })?;
     let root = match documents.as_slice() {
         [] => return Ok(Table::default()),
-        [root] => node(name, root).map_err(|(line, message)| refuse(line, message))?,
+        [root] => node(&first, root).map_err(|(line, message)| refuse(line, message))?,
         [_, second, ..] => {
             let message = "a second document begins: one file is one document".to_owned();
             return Err(refuse(second.span.start.line(), message));
@@ -45,24 +46,16 @@ pub(super) fn parse(name: &Arc<str>, document: &str) -> Result<Table, Box<Proble
     }
 }
 
-fn origin(name: &Arc<str>, line: usize) -> Origin {
-    Origin::File {
-        file: Arc::clone(name),
-        line: u32::try_from(line.max(1)).unwrap_or(u32::MAX),
-        profile: None,
-    }
-}
-
-fn node(name: &Arc<str>, yaml: &MarkedYaml<'_>) -> Result<Node, (usize, String)> {
+fn node(first: &At, yaml: &MarkedYaml<'_>) -> Result<Node, (usize, String)> {
     let line = yaml.span.start.line();
     let value = match &yaml.data {
         YamlData::Value(scalar) => value(scalar),
         YamlData::Sequence(items) => {
-            let items = items.iter().map(|item| node(name, item));
+            let items = items.iter().map(|item| node(first, item));
             Value::List(items.collect::<Result<_, _>>()?)
         }
         YamlData::Mapping(entries) => {
-            let (mut table, mut seen) = (Table::default(), HashSet::new());
+            let (mut table, mut seen) = (Table::with_room(entries.len()), HashSet::new());
             for (key, value) in entries {
                 let line = key.span.start.line();
                 let YamlData::Value(Scalar::String(key)) = &key.data else {
@@ -71,9 +64,9 @@ fn node(name: &Arc<str>, yaml: &MarkedYaml<'_>) -> Result<Node, (usize, String)>
                 if !seen.insert(key.as_ref()) {
                     return Err((line, format!("the key {key:?} stands twice")));
                 }
-                let mut value = node(name, value)?;
-                value.origin = origin(name, line);
-                table.set(key, value);
+                let mut value = node(first, value)?;
+                value.at = first.line(line);
+                table.add(schema::name(key), value);
             }
             Value::Table(table)
         }
@@ -86,7 +79,7 @@ fn node(name: &Arc<str>, yaml: &MarkedYaml<'_>) -> Result<Node, (usize, String)>
     };
     Ok(Node {
         value,
-        origin: origin(name, line),
+        at: first.line(line),
     })
 }
 

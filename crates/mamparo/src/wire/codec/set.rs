@@ -1,5 +1,6 @@
 //! The headers that a server reads, or a client writes: bounded and in order.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::header::{HeaderMap, HeaderName, MaxSizeReached};
@@ -27,7 +28,7 @@ pub const MAX_DEADLINE_HEADERS: usize = 8;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlineHeaders {
-    headers: Box<[DeadlineHeader]>,
+    headers: Arc<[DeadlineHeader]>,
 }
 
 impl DeadlineHeaders {
@@ -64,7 +65,7 @@ impl DeadlineHeaders {
     #[must_use]
     pub fn read_all(&self, headers: &HeaderMap, wall: SystemTime) -> Read<'_> {
         let mut read = Read::default();
-        for header in &self.headers {
+        for header in &*self.headers {
             for value in headers.get_all(header.name()) {
                 match header.told(value, wall) {
                     Ok(told) => read.take(told),
@@ -77,7 +78,7 @@ impl DeadlineHeaders {
 
     /// Removes every header of the set, all values: what was consumed here is stale for the next hop.
     pub fn strip(&self, headers: &mut HeaderMap) {
-        for header in &self.headers {
+        for header in &*self.headers {
             headers.remove(header.name());
         }
     }
