@@ -4,6 +4,7 @@
 //! - [`body`]: HTTP bodies that yield by script and tell what was done to them
 //! - [`server`]: real HTTP/1.1 and HTTP/2 servers on loopback that answer, stall and break by script
 //! - [`proxy`]: a TCP proxy that delays, stalls, cuts or refuses, switched while it runs
+//! - [`private`]: servers of a test's own, to be stopped and killed
 //! - [`laws`]: what every layer must keep, one assertion a law, for any layer
 
 #![expect(
@@ -15,6 +16,7 @@
 pub mod body;
 pub mod grpc;
 pub mod laws;
+pub mod private;
 pub mod proxy;
 pub mod server;
 pub mod service;

@@ -1,0 +1,25 @@
+//! Servers of one test, or of one test program: on a free port of loopback, with their own folder, gone with their owner.
+//!
+//! - [`PrivatePostgres`] is a PostgreSQL that a test stops, kills and starts again
+//!
+//! Their programs are installed by `scripts/peers`. However the test program ends, also by a signal, the server is stopped
+//! and its folder removed. They run in real time.
+//!
+//! ```no_run
+//! use mamparo_testkit::private::PrivatePostgres;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let server = PrivatePostgres::start().await;
+//! let url = server.url(); // a client connects there
+//! server.kill().await;
+//! server.restart().await; // at the same address, with what was committed
+//! # }
+//! ```
+
+mod folder;
+mod postgres;
+mod programs;
+#[cfg(test)]
+mod tests;
+
+pub use postgres::PrivatePostgres;

@@ -1,0 +1,66 @@
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::PrivatePostgres;
+use super::programs::{Account, find};
+
+/// Asks for TLS, which it refuses with one byte: enough to know a PostgreSQL by.
+fn answers(address: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else {
+        return false;
+    };
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).unwrap();
+    let mut answer = [0];
+    stream
+        .read_exact(&mut answer)
+        .is_ok_and(|()| answer == *b"N")
+}
+
+#[tokio::test]
+async fn a_server_answers_until_it_is_stopped_and_again_after_a_restart() {
+    let server = PrivatePostgres::start().await;
+    let (address, process) = (server.address(), server.process());
+    assert!(answers(address));
+    server.stop().await;
+    assert!(!answers(address));
+    server.restart().await;
+    assert!(answers(address));
+    assert_ne!(server.process(), process);
+    server.kill().await;
+    assert!(!answers(address));
+    server.restart().await;
+    let (process, folder) = (server.process(), server.folder().to_owned());
+    assert!(folder.exists());
+    drop(server);
+    assert!(!answers(address));
+    // Of one that ended and is not yet buried, nothing is left but its number.
+    assert!(
+        fs::read(format!("/proc/{process}/cmdline"))
+            .unwrap_or_default()
+            .is_empty()
+    );
+    assert!(!folder.exists());
+}
+
+#[test]
+fn an_account_is_read_by_its_whole_name() {
+    let accounts =
+        "root:x:0:0:root:/root:/bin/sh\npostgres2:x:7:8::/:/\npostgres:x:101:104::/:/\nbroken\n";
+    let found = Account::read(accounts, "postgres");
+    assert_eq!(found, Account::read("postgres:x:101:104", "postgres"));
+    assert!(found.is_some());
+    assert_eq!(Account::read(accounts, "broken"), None);
+    assert_eq!(Account::read(accounts, "nobody"), None);
+}
+
+#[test]
+fn a_program_is_looked_for_in_the_path_first() {
+    let shell = find("sh", "/nowhere").expect("a shell");
+    assert!(shell.is_file());
+    assert_eq!(find("mamparo-is-no-program", "/nowhere"), None);
+}
