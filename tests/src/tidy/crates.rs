@@ -47,6 +47,11 @@ const RULES: &[Rule] = &[
         tests_with: &[],
     },
     Rule {
+        crate_name: "mamparo-postgres",
+        uses: BACKEND,
+        tests_with: &["mamparo-testkit"],
+    },
+    Rule {
         crate_name: "mamparo-cli",
         uses: PUBLISHED,
         tests_with: &["mamparo-testkit"],
@@ -76,6 +81,7 @@ const PUBLISHED: &[&str] = &[
     "mamparo-telemetry",
     "mamparo-durable",
     "mamparo-sqlite",
+    "mamparo-postgres",
 ];
 const ALL: &[&str] = &[
     "mamparo-core",
@@ -83,6 +89,7 @@ const ALL: &[&str] = &[
     "mamparo-telemetry",
     "mamparo-durable",
     "mamparo-sqlite",
+    "mamparo-postgres",
     "mamparo-testkit",
     "mamparo-cli",
 ];
@@ -101,7 +108,7 @@ const HEAVY: &[(&str, &[&str])] = &[
         ],
     ),
     ("rusqlite", &["mamparo-sqlite"]),
-    ("sqlx", &[]),
+    ("sqlx", &["mamparo-postgres"]),
     ("lapin", &[]),
     ("redis", &[]),
     ("aws-sdk", &[]),
