@@ -52,6 +52,11 @@ const RULES: &[Rule] = &[
         tests_with: &["mamparo-testkit"],
     },
     Rule {
+        crate_name: "mamparo-redis",
+        uses: BACKEND,
+        tests_with: &["mamparo-testkit"],
+    },
+    Rule {
         crate_name: "mamparo-cli",
         uses: PUBLISHED,
         tests_with: &["mamparo-testkit"],
@@ -82,6 +87,7 @@ const PUBLISHED: &[&str] = &[
     "mamparo-durable",
     "mamparo-sqlite",
     "mamparo-postgres",
+    "mamparo-redis",
 ];
 const ALL: &[&str] = &[
     "mamparo-core",
@@ -90,6 +96,7 @@ const ALL: &[&str] = &[
     "mamparo-durable",
     "mamparo-sqlite",
     "mamparo-postgres",
+    "mamparo-redis",
     "mamparo-testkit",
     "mamparo-cli",
 ];
@@ -110,7 +117,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("rusqlite", &["mamparo-sqlite"]),
     ("sqlx", &["mamparo-postgres"]),
     ("lapin", &[]),
-    ("redis", &[]),
+    ("redis", &["mamparo-redis"]),
     ("aws-sdk", &[]),
 ];
 

@@ -1,6 +1,7 @@
 //! Servers of one test, or of one test program: on a free port of loopback, with their own folder, gone with their owner.
 //!
 //! - [`PrivatePostgres`] is a PostgreSQL that a test stops, kills and starts again
+//! - [`PrivateRedis`] is a Redis that a test stops, kills and starts again
 //!
 //! Their programs are installed by `scripts/peers`. However the test program ends, also by a signal, the server is stopped
 //! and its folder removed. They run in real time.
@@ -19,7 +20,9 @@
 mod folder;
 mod postgres;
 mod programs;
+mod redis;
 #[cfg(test)]
 mod tests;
 
 pub use postgres::PrivatePostgres;
+pub use redis::PrivateRedis;

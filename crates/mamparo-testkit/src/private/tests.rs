@@ -3,8 +3,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::PrivatePostgres;
 use super::programs::{Account, find};
+use super::{PrivatePostgres, PrivateRedis};
 
 /// Asks for TLS, which it refuses with one byte: enough to know a PostgreSQL by.
 fn answers(address: SocketAddr) -> bool {
@@ -45,6 +45,23 @@ async fn a_server_answers_until_it_is_stopped_and_again_after_a_restart() {
             .is_empty()
     );
     assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn a_redis_answers_until_it_is_killed_and_again_after_a_restart() {
+    let server = PrivateRedis::durable().await;
+    assert_eq!(server.command("PING").await, "+PONG\r\n");
+    assert_eq!(server.command("SET kept yes").await, "+OK\r\n");
+    server.kill().await;
+    assert!(TcpStream::connect(server.address()).is_err());
+    server.restart().await;
+    assert_eq!(server.command("GET kept").await, "$3\r\nyes\r\n");
+    server.stop().await;
+    server.restart().await;
+    assert_eq!(server.command("GET kept").await, "$3\r\nyes\r\n");
+    let address = server.address();
+    drop(server);
+    assert!(TcpStream::connect(address).is_err());
 }
 
 #[test]

@@ -1,0 +1,9 @@
+//! One Redis server: how it is reached, and how long it may take.
+
+mod answer;
+mod connection;
+mod settings;
+
+pub(crate) use answer::{fault, unreadable};
+pub use connection::RedisServer;
+pub use settings::RedisBuilder;
