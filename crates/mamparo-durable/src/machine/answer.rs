@@ -116,7 +116,8 @@ fn finished(case: &Case<'_>, outcome: Outcome) -> Decision {
         (Outcome::Refused, Some(End::Exhausted | End::Declined))
             | (Outcome::Technical, Some(End::OutcomeUnknown))
     );
-    let again = case.progress.end.filter(|_| led_to_it).and_then(alert);
+    let tells = led_to_it && case.context.holds(Guard::EndsAreToldAgain);
+    let again = case.progress.end.filter(|_| tells).and_then(alert);
     Decision::nothing(Note::Finished).effects(again)
 }
 

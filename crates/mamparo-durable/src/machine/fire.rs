@@ -105,7 +105,11 @@ fn obsolete(case: &Case<'_>, fire: Fire) -> Decision {
         return case.resume().noted(Note::Obsolete);
     }
     let again = match progress.end {
-        Some(end @ (End::PostponedTooLong | End::OutcomeUnknown)) => alert(end),
+        Some(end @ (End::PostponedTooLong | End::OutcomeUnknown))
+            if case.context.holds(Guard::EndsAreToldAgain) =>
+        {
+            alert(end)
+        }
         _ => None,
     };
     let note = if progress.state.is_terminal() {

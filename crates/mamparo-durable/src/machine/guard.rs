@@ -41,10 +41,12 @@ pub enum Guard {
     FireResumesSending,
     /// An obsolete fire makes sure that the current schedule exists; else who moved it may have died before making it.
     ObsoleteFireEnsures,
-    /// An attempt is postponed before its claim only; else an answer to what was sent finds another attempt.
+    /// An attempt is postponed before its claim only; else what the dependency may have done is called postponed for too long.
     PostponeBeforeClaim,
     /// The new schedule is made before the old one is deleted; else a crash in between leaves none.
     CreateBeforeDelete,
+    /// The redelivery of what led to an end tells of it again; else nobody hears of it if whoever wrote it died.
+    EndsAreToldAgain,
     /// Nothing is cancelled in a technical wait; else it is called failed although the dependency did it.
     NoCancelInTechnicalWait,
     /// The reconciler sends again what was never answered; else a lost answer is awaited for ever.

@@ -50,6 +50,8 @@ mod decision;
 mod fire;
 mod guard;
 mod input;
+#[cfg(test)]
+mod model;
 mod operator;
 mod reconcile;
 mod record;

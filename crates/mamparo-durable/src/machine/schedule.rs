@@ -8,7 +8,7 @@ use super::{TransactionId, Utc};
 const MAX_NAME: usize = 64;
 
 /// One wait, as the scheduler keeps it. Its payload is the fire of (attempt, seq).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
     /// The attempt that it fires.
     pub attempt: u32,

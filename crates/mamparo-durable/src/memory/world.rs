@@ -158,7 +158,7 @@ impl World {
         }
         let mut conflict = false;
         for effect in effects {
-            conflict |= self.perform(&id, effect, now) == Some(Created::Conflict);
+            conflict |= self.perform(&id, &effect, now) == Some(Created::Conflict);
         }
         if let Some(receipt) = settle {
             self.letters(receipt.queue)
@@ -185,8 +185,8 @@ impl World {
         None
     }
 
-    fn perform(&mut self, id: &TransactionId, effect: Effect, now: Utc) -> Option<Created> {
-        match effect {
+    fn perform(&mut self, id: &TransactionId, effect: &Effect, now: Utc) -> Option<Created> {
+        match *effect {
             Effect::Schedule(schedule) => return Some(self.schedule(id.clone(), schedule)),
             Effect::Unschedule { attempt, seq } => {
                 self.unschedule(&crate::machine::schedule_name(id, attempt, seq))
