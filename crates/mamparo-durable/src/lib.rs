@@ -10,9 +10,18 @@
 //! | [`policy`] | how long a wait is, and when enough is enough |
 //! | [`backend`] | the traits of what stores, schedules and queues |
 //! | [`memory`] | the backend that forgets, for tests and examples |
+//! | `conformance` | with the feature of that name: the suite that every backend runs |
 //! | [`handler`] | carries messages through the machine: handlers A and B as tower services, the reconciler |
 
 pub mod backend;
+#[cfg(feature = "conformance")]
+#[expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a suite of tests fails by panicking"
+)]
+pub mod conformance;
 pub mod handler;
 pub mod limits;
 pub mod machine;

@@ -52,7 +52,8 @@ impl Display for TransactionId {
     }
 }
 
-/// A few words kept with a transaction: its kind, a customer, why it was refused. Cut at [`MAX_LABEL_BYTES`].
+/// A few words kept with a transaction: its kind, a customer, why it was refused. Cut at [`MAX_LABEL_BYTES`]; a NUL is
+/// a space.
 ///
 /// ```
 /// use mamparo_durable::machine::Label;
@@ -72,7 +73,13 @@ impl Label {
 
 impl From<&str> for Label {
     fn from(text: &str) -> Self {
-        Self(text[..text.floor_char_boundary(MAX_LABEL_BYTES)].into())
+        let cut = &text[..text.floor_char_boundary(MAX_LABEL_BYTES)];
+        // PostgreSQL's text holds every character but this one.
+        if cut.contains('\0') {
+            Self(cut.replace('\0', " ").into())
+        } else {
+            Self(cut.into())
+        }
     }
 }
 

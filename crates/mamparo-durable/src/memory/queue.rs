@@ -95,11 +95,13 @@ impl Queue for MemoryQueue {
     ) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(async move {
             let ready_at = self.memory.now().plus(delay);
-            let mut world = self.memory.world();
-            if let Some(letter) = held(&mut world, &receipt) {
-                letter.ready_at = ready_at;
-                letter.lease = 0;
-                letter.deliveries -= u32::from(!spent);
+            {
+                let mut world = self.memory.world();
+                if let Some(letter) = held(&mut world, &receipt) {
+                    letter.ready_at = ready_at;
+                    letter.lease = 0;
+                    letter.deliveries -= u32::from(!spent);
+                }
             }
             self.memory.changed.notify_waiters();
             Ok(())

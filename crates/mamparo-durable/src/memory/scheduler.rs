@@ -8,12 +8,16 @@ impl Scheduler for Memory {
         schedules: Vec<(TransactionId, Schedule)>,
     ) -> BoxFuture<'_, Vec<Result<Created, BackendError>>> {
         Box::pin(async move {
+            let created = {
+                let mut world = self.world();
+                let created = schedules
+                    .into_iter()
+                    .map(|(id, schedule)| Ok(world.schedule(id, schedule)));
+                created.collect()
+            };
+            // After the change, or whoever wakes sees nothing of it.
             self.changed.notify_waiters();
-            let mut world = self.world();
-            schedules
-                .into_iter()
-                .map(|(id, schedule)| Ok(world.schedule(id, schedule)))
-                .collect()
+            created
         })
     }
 

@@ -15,6 +15,7 @@
 //! - `judge.rs`: what must hold of it
 //! - `act.rs`: what can happen next
 //! - `checks.rs`: the searches that must find nothing
+//! - `traces.rs`: runs of the model, for every backend to replay
 //! - `mutations.rs`: each rule taken away, and what must be found then
 
 mod act;
@@ -22,4 +23,5 @@ mod bounds;
 mod checks;
 mod judge;
 mod mutations;
+mod traces;
 mod world;

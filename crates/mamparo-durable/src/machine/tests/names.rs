@@ -54,6 +54,7 @@ fn an_id_is_refused_when_it_is_empty_too_long_or_has_control_characters() {
         assert_eq!(error.setting(), "transaction_id");
     }
     assert!(TransactionId::new("ñ".repeat(MAX_ID_BYTES / 2)).is_ok());
+    assert_eq!(Label::from("a\0b\nc").as_str(), "a b\nc");
     assert_eq!(Label::from("ñ".repeat(400)).as_str().chars().count(), 256);
 }
 

@@ -1,0 +1,57 @@
+//! One test a case.
+
+/// Makes one `#[tokio::test]` for each case of the suite. Takes an async function that returns a fresh, empty
+/// [`Backend`](crate::backend::Backend) and whatever must live as long.
+#[macro_export]
+macro_rules! conformance {
+    ($fresh:ident) => {
+        $crate::conformance_cases! { $fresh;
+            store: a_transaction_begins_once, what_is_stored_is_read_back_whole, a_write_applies_once_and_only_as_expected,
+                no_next_attempt_is_part_of_the_condition, an_unknown_transaction_is_none, one_write_that_misses_stops_no_other,
+                of_writers_that_race_one_wins, history_is_read_in_order_and_in_pages;
+            queries: what_is_stuck_is_found_and_nothing_else, transactions_are_listed_in_pages_each_once,
+                the_census_counts_by_state_and_attempt;
+            scheduler: a_schedule_made_twice_is_one, a_schedule_fires_when_it_is_due_and_never_before,
+                the_past_fires_at_once_and_the_year_9999_does_not, a_deleted_schedule_does_not_fire,
+                whoever_waits_wakes_for_the_earliest, many_that_are_due_together_fire_once_each;
+            queue: a_message_comes_back_whole, a_message_is_taken_by_one, what_is_acknowledged_does_not_come_again,
+                whoever_lost_the_lease_changes_nothing, a_lease_that_is_extended_is_held,
+                what_is_released_comes_again_after_its_delay, what_comes_back_too_often_is_buried,
+                a_dead_letter_is_kept_until_it_is_put_back_or_discarded, a_dead_letter_goes_back_into_its_own_queue,
+                the_depth_tells_what_is_where, whoever_waits_wakes_when_there_is_something;
+            outbox: a_step_is_done_wholly, a_step_that_misses_leaves_nothing, one_step_that_misses_stops_no_other,
+                a_step_may_begin_a_transaction, a_conflict_is_told_and_the_rest_is_done,
+                whoever_lost_the_lease_acknowledges_nothing, what_is_due_for_a_dependency_is_postponed_together;
+            failures: whoever_dies_at_any_point_the_redelivery_ends_it_well,
+                a_fire_that_comes_before_the_confirmation_is_accepted, a_fire_among_the_dead_letters_can_be_sent_back,
+                a_fire_that_comes_twice_sends_one_attempt, an_answer_to_an_older_attempt_is_dropped,
+                the_last_refusal_fails_it_and_tells_the_business, technical_failures_spend_postponements_and_no_attempt,
+                a_fire_that_finds_it_resolved_is_dropped, an_open_breaker_postpones_and_spends_no_attempt,
+                a_lost_answer_is_asked_for_again_and_given_up_at_last,
+                a_handler_that_read_what_was_true_before_decides_again;
+            recovery: the_reconciler_revives_each_intermediate_state,
+                of_handlers_that_race_for_one_transaction_none_loses_it, every_message_handled_twice_is_as_if_once,
+                a_message_about_an_unknown_transaction_is_buried_and_told, a_changed_policy_touches_nothing_that_waits;
+            handlers: an_original_that_the_engine_sends_is_sent_whoever_dies, a_transaction_may_begin_with_its_refusal,
+                operators_move_fire_cancel_and_resolve;
+            traces: what_the_models_traces_write_is_what_they_say;
+        }
+    };
+}
+
+/// The list behind [`conformance!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_cases {
+    ($fresh:ident; $($group:ident: $($case:ident),+;)+) => {
+        $(mod $group {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let (backend, _kept) = super::$fresh().await;
+                    $crate::conformance::$group::$case(backend).await;
+                }
+            )+
+        })+
+    };
+}
