@@ -1,4 +1,4 @@
-//! What a [`Scheduler`] promises.
+//! What a [`Scheduler`](crate::backend::Scheduler) promises.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a [`Store`] promises.
+//! What a [`Store`](crate::backend::Store) promises.
 
 use super::support::{begin, id, load, now, put, record, stored, transition, waiting, write};
 use crate::backend::{Backend, Begun, NewTransaction, Written};
