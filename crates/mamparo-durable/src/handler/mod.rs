@@ -39,6 +39,8 @@ mod plan;
 mod reconciler;
 mod runner;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use answers::AnswerHandler;
 pub use fires::FireHandler;
