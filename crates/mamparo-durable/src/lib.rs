@@ -12,6 +12,8 @@
 //! | [`memory`] | the backend that forgets, for tests and examples |
 //! | `conformance` | with the feature of that name: the suite that every backend runs |
 //! | [`handler`] | carries messages through the machine: handlers A and B as tower services, the reconciler |
+//! | [`web`] | requests of HTTP as transactions |
+//! | [`engine`] | runs all of that as supervised tasks, and is what a service talks to |
 
 pub mod backend;
 #[cfg(feature = "conformance")]
@@ -22,8 +24,10 @@ pub mod backend;
     reason = "a suite of tests fails by panicking"
 )]
 pub mod conformance;
+pub mod engine;
 pub mod handler;
 pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod policy;
+pub mod web;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::machine::{Answer, Label, Terms, TransactionId, idempotency_key};
+use crate::machine::{Answer, Label, Outcome, Terms, TransactionId, idempotency_key};
 
 /// Which queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,6 +119,12 @@ impl Request {
             trace: terms.trace.clone(),
             body,
         }
+    }
+
+    /// Makes an answer to this send.
+    #[must_use]
+    pub const fn answer(&self, outcome: Outcome) -> Answer {
+        Answer::new(self.attempt, self.seq, outcome)
     }
 
     /// Returns the idempotency key, the same for every send of this attempt.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::backend::QueueName;
-use crate::machine::{Alert, AuditEvent, Note, Terms};
+use crate::machine::{Alert, AuditEvent, Label, Note, Terms};
 
 /// Hears what happens to transactions. Handlers neither log nor count; telemetry does, from this.
 ///
@@ -37,6 +37,11 @@ pub trait Listener: Debug + Send + Sync + 'static {
     /// A message was handled, so long after it was published, or, a fire, after it was due.
     fn handled(&self, queue: QueueName, note: Note, lag: Duration) {
         let _ = (queue, note, lag);
+    }
+
+    /// So many transactions were postponed together, because the breaker of their dependency is open.
+    fn postponed(&self, dependency: &Label, transactions: u64) {
+        let _ = (dependency, transactions);
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Runner {
     pub(super) policies: Arc<Policies>,
     pub(super) adaptive: Option<Arc<Mutex<Adaptive>>>,
     pub(super) clock: Arc<dyn WallClock>,
-    pub(super) listener: Arc<dyn Listener>,
+    pub(crate) listener: Arc<dyn Listener>,
 }
 
 /// What came of a message.
@@ -53,7 +53,7 @@ pub enum Settlement {
 
 impl Handled {
     /// A message that is in the wrong queue.
-    pub(super) const MISPLACED: Self = Self {
+    pub(crate) const MISPLACED: Self = Self {
         note: Note::NotAllowed,
         settlement: Settlement::Bury,
     };
@@ -75,6 +75,10 @@ impl Runner {
     #[must_use]
     pub fn listener(&self) -> &dyn Listener {
         &*self.listener
+    }
+
+    pub(crate) fn policies(&self) -> &Policies {
+        &self.policies
     }
 
     /// Returns the instant, by the wall clock.
@@ -144,7 +148,7 @@ impl Runner {
         }
     }
 
-    pub(super) fn heard(&self, queue: QueueName, handled: Handled, since: Utc) {
+    pub(crate) fn heard(&self, queue: QueueName, handled: Handled, since: Utc) {
         self.listener
             .handled(queue, handled.note, self.now().since(since));
     }

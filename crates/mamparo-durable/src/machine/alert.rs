@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::{End, TransactionId};
+use super::{End, Label, TransactionId};
 
 /// Something that a person should hear of. An alert may be told again after a crash; it is never told instead of acting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Alert {
     pub kind: AlertKind,
     /// How often: how many transactions were stuck, how many dead letters there are.
     pub count: u64,
+    /// What else is known: which task died, and of what.
+    pub detail: Option<Label>,
 }
 
 impl Alert {
@@ -24,6 +26,7 @@ impl Alert {
             transaction_id: Some(id),
             kind,
             count: 1,
+            detail: None,
         }
     }
 
@@ -34,7 +37,15 @@ impl Alert {
             transaction_id: None,
             kind,
             count,
+            detail: None,
         }
+    }
+
+    /// Says what else is known.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<Label>) -> Self {
+        self.detail = Some(detail.into());
+        self
     }
 }
 
@@ -60,6 +71,10 @@ pub enum AlertKind {
     Stuck,
     /// An open breaker postpones what is due.
     BreakerPostponing,
+    /// A task of the engine died; it is started again.
+    TaskDied,
+    /// The backend fails; the engine asks it again until it doesn't.
+    BackendFails,
 }
 
 impl AlertKind {
@@ -80,6 +95,8 @@ impl AlertKind {
             Self::FirstDeadLetter => "first_dead_letter",
             Self::Stuck => "stuck",
             Self::BreakerPostponing => "breaker_postponing",
+            Self::TaskDied => "task_died",
+            Self::BackendFails => "backend_fails",
         }
     }
 }

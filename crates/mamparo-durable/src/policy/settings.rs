@@ -96,6 +96,12 @@ impl Policy {
         &self.postponed
     }
 
+    /// Returns the longest wait that a dependency may ask for.
+    #[must_use]
+    pub const fn longest_hint(&self) -> Duration {
+        self.longest_hint
+    }
+
     /// Moves an instant to when the dependency asked for, if that is later, and spreads it from there on.
     pub(crate) fn honour(&self, asked: Option<Utc>, fire_at: Utc, now: Utc, draw: f64) -> Utc {
         let bounded = asked.map(|asked| asked.min(now.plus(self.longest_hint)));

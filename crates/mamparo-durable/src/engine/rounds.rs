@@ -1,0 +1,50 @@
+//! The reconciler's rounds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::Task;
+use super::health::Health;
+use super::supervise::{is_stopped, until_stop};
+use crate::backend::BackendError;
+use crate::handler::{Cycle, Listener, Reconciler};
+
+/// Runs a cycle of the reconciler every so often.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    pub(super) reconciler: Reconciler,
+    pub(super) every: Duration,
+    pub(super) health: Arc<Health>,
+    pub(super) listener: Arc<dyn Listener>,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl Rounds {
+    /// Works until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// The backend's, if asking it again can't help.
+    pub(super) async fn run(self) -> Result<(), BackendError> {
+        let mut last = Cycle::default();
+        while !is_stopped(&self.stop) {
+            match self.reconciler.cycle(last).await {
+                Ok(cycle) => {
+                    self.health.works(Task::Reconciler);
+                    last = cycle;
+                }
+                Err(error) if error.is_transient() => {
+                    self.health
+                        .backend_fails(Task::Reconciler, &*self.listener, &error);
+                }
+                Err(error) => return Err(error),
+            }
+            // Replicas that were started together don't stay in step.
+            let spread = fastrand::f64().mul_add(0.2, 0.9);
+            until_stop(&self.stop, self.every.mul_f64(spread)).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Sends requests, and handles their answers.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use mamparo_core::{BoxError, Rejection};
+use tower_service::Service;
+
+use crate::backend::{BoxFuture, Delivery, Message, Request};
+use crate::handler::{Handled, Runner, Settlement};
+use crate::machine::{Answer, Input, Note, Outcome, Progress, State};
+
+/// Sends requests through a service, and handles the answers.
+///
+/// An answer is handled in the transaction that acknowledges its request, where the backend can: whoever dies in between sends the
+/// request again, under the same key.
+#[derive(Clone, Debug)]
+pub struct RequestHandler<S> {
+    runner: Runner,
+    sender: S,
+}
+
+impl<S> RequestHandler<S> {
+    /// Sends them through this service.
+    #[must_use]
+    pub const fn new(runner: Runner, sender: S) -> Self {
+        Self { runner, sender }
+    }
+}
+
+impl<S> Service<Delivery> for RequestHandler<S>
+where
+    S: Service<Request, Response = Option<Answer>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError>,
+{
+    type Response = Handled;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Handled, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, delivery: Delivery) -> Self::Future {
+        let Self { runner, sender } = self.clone();
+        Box::pin(async move {
+            let Delivery {
+                message,
+                since,
+                receipt,
+                ..
+            } = delivery;
+            let Message::Request(request) = message else {
+                return Ok(Handled::MISPLACED);
+            };
+            let handled = match runner.load(&request.id).await? {
+                // Its transaction went on without it: it was resolved, moved, or answered by another delivery.
+                Some(record) if !is_wanted(&record.progress, &request) => handled(Note::Obsolete),
+                Some(_) => match send(sender, &request).await? {
+                    None => handled(Note::Applied),
+                    Some(answer) => {
+                        let input = Input::Answer(answer);
+                        let receipt = Some(receipt.clone());
+                        runner.handle(&request.id, |_| input, receipt).await?
+                    }
+                },
+                None => Handled {
+                    note: Note::Unknown,
+                    settlement: Settlement::Bury,
+                },
+            };
+            runner.heard(receipt.queue, handled, since);
+            Ok(handled)
+        })
+    }
+}
+
+const fn handled(note: Note) -> Handled {
+    Handled {
+        note,
+        settlement: Settlement::Acknowledge,
+    }
+}
+
+fn is_wanted(progress: &Progress, request: &Request) -> bool {
+    matches!(progress.state, State::InFlight | State::Sending)
+        && progress.attempt_current == request.attempt
+        && progress.schedule_seq <= request.seq
+}
+
+/// Sends it. Whatever fails is an answer too, unless the request was not sent and may be a little later.
+async fn send<S>(mut sender: S, request: &Request) -> Result<Option<Answer>, BoxError>
+where
+    S: Service<Request, Response = Option<Answer>>,
+    S::Error: Into<BoxError>,
+{
+    let sent = async {
+        poll_fn(|cx| sender.poll_ready(cx)).await?;
+        sender.call(request.clone()).await
+    };
+    match sent.await.map_err(Into::into) {
+        Ok(answer) => Ok(answer),
+        Err(error) if is_early(&error) => Err(error),
+        Err(error) => {
+            let technical = request.answer(Outcome::Technical);
+            Ok(Some(technical.with_reason(said(&*error).as_str())))
+        }
+    }
+}
+
+/// Tells whether a layer that bounds our own load has kept it back. A breaker has not: what it refuses waits as after a failure.
+fn is_early(error: &BoxError) -> bool {
+    Rejection::of(&**error).is_some_and(|rejection| {
+        let full = rejection.is_rate_limited()
+            || rejection.is_bulkhead_full()
+            || rejection.is_overloaded();
+        full && !rejection.sent()
+    })
+}
+
+/// An error and its causes, in one line.
+fn said(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,176 @@
+//! Which tasks there are, and how they start and end together.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use mamparo::rate_limit::{NoLimits, OneLimit, RateLimit, RateLimitLayer};
+use mamparo_core::BoxError;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::task::JoinSet;
+use tower_layer::Layer as _;
+use tower_service::Service;
+
+use super::hands::{Begins, Hands};
+use super::mover::{Mover, Watchful};
+use super::pump::{Pump, PumpSettings};
+use super::rounds::Rounds;
+use super::supervise::Supervised;
+use super::{Engine, EngineError, RequestHandler, Running, Task};
+use crate::backend::{BackendError, BoxFuture, Delivery, QueueName, Request};
+use crate::handler::{AnswerHandler, FireHandler, Handled};
+use crate::machine::Answer;
+
+/// As many dependencies whose breaker is open wait to be moved; more are told again by their next fire.
+const MAX_OPEN: usize = 64;
+
+type Limited<S> = RateLimit<S, OneLimit, NoLimits>;
+
+type Make = Box<dyn Fn() -> BoxFuture<'static, Result<(), BackendError>> + Send>;
+
+/// Starts an engine's tasks.
+pub(super) fn start<S>(engine: Engine, sender: S) -> Running
+where
+    S: Service<Request, Response = Option<Answer>> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError> + 'static,
+{
+    let (stop, stopped) = watch::channel(false);
+    let starting = Starting {
+        engine,
+        stop: stopped,
+    };
+    let mut tasks = JoinSet::new();
+    for (task, make) in starting.all(sender) {
+        let supervised = starting.supervised(task, make);
+        tasks.spawn(supervised.run());
+    }
+    let tell = stop.clone();
+    let all = tokio::spawn(async move {
+        let mut ended = Ok(());
+        while let Some(one) = tasks.join_next().await {
+            let one = one.unwrap_or_else(|error| Err(EngineError::lost(&error)));
+            if one.is_err() {
+                // The others end in good order, and the first reason counts.
+                tell.send_replace(true);
+                ended = ended.and(one);
+            }
+        }
+        ended
+    });
+    let all: BoxFuture<'static, _> = Box::pin(async move {
+        all.await
+            .unwrap_or_else(|error| Err(EngineError::lost(&error)))
+    });
+    Running {
+        stop,
+        all: all.shared(),
+    }
+}
+
+struct Starting {
+    engine: Engine,
+    stop: watch::Receiver<bool>,
+}
+
+impl Starting {
+    fn all<S>(&self, sender: S) -> [(Task, Make); 5]
+    where
+        S: Service<Request, Response = Option<Answer>> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError> + 'static,
+    {
+        let runner = &self.engine.runner;
+        let settings = &self.engine.settings;
+        let (tell, open) = mpsc::channel(MAX_OPEN);
+        let gate = Watchful {
+            inner: Arc::clone(&settings.gatekeeper),
+            tell,
+        };
+        let answers = self.pump(Task::Answers, settings.answers, |hands| {
+            Begins::new(AnswerHandler::new(runner.clone()), hands)
+        });
+        let fires = FireHandler::new(runner.clone(), gate);
+        let fires = self.pump(Task::Fires, settings.fires, |hands| {
+            self.limited(Begins::new(fires, hands))
+        });
+        let requests = RequestHandler::new(runner.clone(), sender);
+        let requests = self.pump(Task::Requests, settings.requests, |hands| {
+            self.limited(Begins::new(requests, hands))
+        });
+        let rounds = Rounds {
+            reconciler: settings.reconciler.clone(),
+            every: settings.reconcile_every,
+            health: Arc::clone(&self.engine.health),
+            listener: Arc::clone(&runner.listener),
+            stop: self.stop.clone(),
+        };
+        let mover = Mover {
+            runner: runner.clone(),
+            open: Arc::new(Mutex::new(open)),
+            health: Arc::clone(&self.engine.health),
+            stop: self.stop.clone(),
+        };
+        [
+            (
+                Task::Answers,
+                Box::new(move || Box::pin(answers.clone().run())),
+            ),
+            (Task::Fires, Box::new(move || Box::pin(fires.clone().run()))),
+            (
+                Task::Requests,
+                Box::new(move || Box::pin(requests.clone().run())),
+            ),
+            (
+                Task::Reconciler,
+                Box::new(move || Box::pin(rounds.clone().run())),
+            ),
+            (Task::Mover, Box::new(move || Box::pin(mover.clone().run()))),
+        ]
+    }
+
+    /// Bounds how often something passes, if the engine has such a bound.
+    fn limited<S>(&self, service: S) -> Limited<S>
+    where
+        S: Service<Delivery, Response = Handled, Error = BoxError>,
+    {
+        RateLimitLayer::new(self.engine.settings.rate)
+            .dependency("engine")
+            .layer(service)
+    }
+
+    fn pump<S>(&self, task: Task, at_once: usize, service: impl FnOnce(Hands) -> S) -> Pump<S> {
+        let hands = Hands::default();
+        let settings = &self.engine.settings;
+        let queue = match task {
+            Task::Answers => QueueName::Answers,
+            Task::Requests => QueueName::Requests,
+            _ => QueueName::Fires,
+        };
+        Pump {
+            task,
+            queue: Arc::clone(self.engine.backend().queue(queue)),
+            service: service(hands.clone()),
+            hands,
+            settings: PumpSettings {
+                at_once,
+                lease: settings.lease,
+                look_again: settings.look_again,
+                drain: settings.drain,
+            },
+            health: Arc::clone(&self.engine.health),
+            listener: Arc::clone(&self.engine.runner.listener),
+            stop: self.stop.clone(),
+        }
+    }
+
+    fn supervised(&self, task: Task, make: Make) -> Supervised {
+        Supervised {
+            task,
+            make,
+            max_restarts: self.engine.settings.max_restarts,
+            health: Arc::clone(&self.engine.health),
+            listener: Arc::clone(&self.engine.runner.listener),
+            stop: self.stop.clone(),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine on the backend in memory, in paused time.
+
+mod failures;
+mod protection;
+mod runs;
+mod support;

@@ -1,0 +1,180 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use mamparo::rate_limit::RateLimitPolicy;
+use mamparo_core::{BoxError, Dependency, Reason, Rejection};
+
+use super::support::{Heard, MINUTE, Paused, Sent, ended, on, payment, stored};
+use crate::backend::Request;
+use crate::engine::Engine;
+use crate::handler::Gatekeeper;
+use crate::machine::{Answer, End, Gate, Outcome, State, Terms, Utc};
+use crate::memory::Memory;
+
+/// Row: whatever fires at once, the dependency sees no more than its rate. 200 refusals in one instant, 10 a second.
+#[tokio::test(start_paused = true)]
+async fn a_herd_passes_at_the_rate_and_no_faster() {
+    let clock = Paused::new();
+    let second = Duration::from_secs(1);
+    let rate = RateLimitPolicy::per(second, 10).burst(1).max_wait(MINUTE);
+    let engine = on(&Memory::new(clock), clock).rate(rate.build().unwrap());
+    let engine = engine.build().unwrap();
+    let sent = Sent::default();
+    let provider = {
+        let sent = sent.clone();
+        tower::service_fn(move |request: Request| {
+            sent.note(&request);
+            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
+        })
+    };
+    let running = engine.run(provider);
+    for number in 0..200 {
+        let refused = Answer::new(1, 0, Outcome::Refused);
+        engine
+            .begin(payment(&format!("p{number}")).answered(refused))
+            .await
+            .unwrap();
+    }
+    tokio::time::sleep(MINUTE * 2).await;
+    let instants = sent.instants();
+    assert_eq!(instants.len(), 200);
+    for (number, at) in instants.iter().enumerate() {
+        let within = instants[number..]
+            .iter()
+            .take_while(|other| **other - *at < second);
+        assert!(within.count() <= 11, "{number}");
+    }
+    let last = instants[199] - instants[0];
+    assert!((19..=22).contains(&last.as_secs()), "{last:?}");
+    assert_eq!(engine.status().await.unwrap().dead(), 0);
+    running.stop().await.unwrap();
+}
+
+/// A stop does not wait for those whose turn has not come.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_turn_is_given_back_at_once() {
+    let clock = Paused::new();
+    let rate = RateLimitPolicy::per(MINUTE, 1).max_wait(MINUTE * 60);
+    let engine = on(&Memory::new(clock), clock).rate(rate.build().unwrap());
+    let engine = engine.build().unwrap();
+    let running = engine.run(tower::service_fn(async |request: Request| {
+        Ok::<_, BoxError>(Some(request.answer(Outcome::Success)))
+    }));
+    for name in ["a", "b", "c"] {
+        engine.begin(payment(name)).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = mamparo_core::clock::now();
+    running.stop().await.unwrap();
+    assert_eq!(mamparo_core::clock::now(), began);
+    let (_, requests) = engine.status().await.unwrap().queues[2];
+    assert_eq!((requests.ready, requests.taken), (2, 0));
+}
+
+#[derive(Debug)]
+struct Breaker {
+    open: Arc<AtomicBool>,
+    asked: Arc<AtomicU32>,
+    until: Utc,
+}
+
+impl Gatekeeper for Breaker {
+    fn gate(&self, _: &Terms) -> Gate {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.open.load(Ordering::Relaxed) {
+            Gate::Postpone {
+                until: Some(self.until),
+            }
+        } else {
+            Gate::Pass
+        }
+    }
+}
+
+/// Row: breaker open when the fire comes; and all that would come before it is closed is moved with the first.
+#[tokio::test(start_paused = true)]
+async fn an_open_breaker_moves_all_that_is_due_and_spends_no_attempt() {
+    let clock = Paused::new();
+    let heard = Arc::new(Heard::default());
+    let (open, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU32::new(0)));
+    let until = Utc::of(&clock).plus(MINUTE * 30);
+    let breaker = Breaker {
+        open: Arc::clone(&open),
+        asked: Arc::clone(&asked),
+        until,
+    };
+    let engine = on(&Memory::new(clock), clock)
+        .listener(heard.clone())
+        .gatekeeper(breaker);
+    let engine: Engine = engine.build().unwrap();
+    for number in 0..100 {
+        let refused = Answer::new(1, 0, Outcome::Refused);
+        let name = format!("p{number}");
+        engine
+            .begin(payment(&name).answered(refused))
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let running = engine.run(tower::service_fn(async |request: Request| {
+        Ok::<_, BoxError>(Some(request.answer(Outcome::Success)))
+    }));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let moved = *heard.postponed.lock().unwrap();
+    assert!(moved >= 50, "{moved}");
+    assert!(asked.load(Ordering::Relaxed) <= 50);
+    let waits = stored(&engine, "p99").await.progress;
+    assert_eq!(
+        (waits.state, waits.attempt_current, waits.postponements),
+        (State::Scheduled, 1, 1)
+    );
+    assert!(waits.next_fire_at.is_some_and(|at| at >= until));
+    assert_eq!(heard.kinds(), ["breaker_postponing"]);
+    open.store(false, Ordering::Relaxed);
+    for number in 0..100 {
+        let record = ended(&engine, &format!("p{number}")).await;
+        assert_eq!(
+            (record.progress.end, record.progress.attempt_current),
+            (Some(End::Answered), 2)
+        );
+    }
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_our_own_limits_keep_back_spends_nothing() {
+    let clock = Paused::new();
+    let engine = on(&Memory::new(clock), clock).build().unwrap();
+    let sent = Sent::default();
+    let limited = {
+        let sent = sent.clone();
+        tower::service_fn(move |request: Request| {
+            sent.note(&request);
+            let answer = match sent.keys().len() {
+                ..20 => Err(full()),
+                _ => Ok(Some(request.answer(Outcome::Success))),
+            };
+            async { answer }
+        })
+    };
+    let running = engine.run(limited);
+    engine.begin(payment("p")).await.unwrap();
+    let record = ended(&engine, "p").await;
+    assert_eq!(
+        (
+            record.progress.postponements,
+            record.progress.attempt_current
+        ),
+        (0, 1)
+    );
+    assert_eq!(sent.keys().len(), 20);
+    let took = sent.instants()[19] - sent.instants()[0];
+    assert!((19..=20).contains(&took.as_secs()), "{took:?}");
+    running.stop().await.unwrap();
+}
+
+fn full() -> BoxError {
+    let refused = Rejection::refused(Reason::RateLimited, Dependency::named("psp"));
+    refused.with_retry_after(Duration::from_secs(1)).into()
+}

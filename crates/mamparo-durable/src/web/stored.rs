@@ -1,0 +1,162 @@
+//! A request as bytes.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use mamparo_core::InvalidSetting;
+use serde::{Deserialize, Serialize};
+
+/// What is not stored: secrets, what belongs to a connection, what each send has anew.
+const NOT_STORED: &[&str] = &[
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "connection",
+    "keep-alive",
+    "transfer-encoding",
+    "te",
+    "upgrade",
+    "expect",
+    "content-length",
+    "host",
+    "idempotency-key",
+    "grpc-timeout",
+    "x-request-timeout-ms",
+    "traceparent",
+    "tracestate",
+];
+
+/// A request that can be stored and sent again.
+///
+/// It is written as one line of JSON with method, address and headers, and after it the body as it is. Not stored are secrets
+/// (`authorization`, `cookie`), which the client's stack adds when it sends, and headers that each send has anew (a deadline, a trace
+/// context, an idempotency key) or that belong to one connection.
+///
+/// ```
+/// use mamparo_durable::web::StoredRequest;
+///
+/// let request = http::Request::post("http://psp/charges").header("authorization", "secret").body("5 EUR".into())?;
+/// let bytes = StoredRequest::new(&request).encode();
+/// let again = StoredRequest::decode(&bytes)?.into_request();
+/// assert_eq!((again.uri().path(), &again.body()[..]), ("/charges", &b"5 EUR"[..]));
+/// assert!(again.headers().is_empty());
+/// # Ok::<(), mamparo_core::BoxError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct StoredRequest {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    method: String,
+    uri: String,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+}
+
+impl StoredRequest {
+    /// Takes what is stored of a request.
+    #[must_use]
+    pub fn new(request: &Request<Bytes>) -> Self {
+        Self::of(
+            request.method(),
+            request.uri(),
+            request.headers(),
+            request.body().clone(),
+        )
+    }
+
+    pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap, body: Bytes) -> Self {
+        let stored = headers
+            .iter()
+            .filter(|(name, value)| !NOT_STORED.contains(&name.as_str()) && !value.is_sensitive());
+        Self {
+            method: method.clone(),
+            uri: uri.clone(),
+            headers: stored
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            body,
+        }
+    }
+
+    /// Writes it.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let headers = self.headers.iter().map(|(name, value)| {
+            // Each byte of a value is a character of Latin-1, and so is read back as it was.
+            let value = value.as_bytes().iter().map(|byte| char::from(*byte));
+            (name.as_str().to_owned(), value.collect())
+        });
+        let head = Head {
+            method: self.method.to_string(),
+            uri: self.uri.to_string(),
+            headers: headers.collect(),
+        };
+        // Texts and lists of texts can always be written.
+        let line = serde_json::to_vec(&head).unwrap_or_default();
+        let mut bytes = BytesMut::with_capacity(line.len() + 1 + self.body.len());
+        bytes.put_slice(&line);
+        bytes.put_u8(b'\n');
+        bytes.put_slice(&self.body);
+        bytes.freeze()
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSetting`] when it is none, as of another program.
+    pub fn decode(bytes: &Bytes) -> Result<Self, InvalidSetting> {
+        let refuse = |why: String| {
+            let reason =
+                "must be a line of JSON with method, uri and headers, and the body after it";
+            InvalidSetting::new("request", why, reason)
+        };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let end = end.ok_or_else(|| refuse("no line".to_owned()))?;
+        let head: Head =
+            serde_json::from_slice(&bytes[..end]).map_err(|error| refuse(error.to_string()))?;
+        let method = head.method.parse().map_err(|_| refuse(head.method))?;
+        let uri = head.uri.parse().map_err(|_| refuse(head.uri))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in head.headers {
+            let named = HeaderName::try_from(&name).map_err(|_| refuse(name.clone()))?;
+            let latin: Option<Vec<u8>> = value.chars().map(|c| u8::try_from(c).ok()).collect();
+            let value = latin.and_then(|bytes| HeaderValue::from_bytes(&bytes).ok());
+            headers.append(named, value.ok_or_else(|| refuse(name))?);
+        }
+        Ok(Self {
+            method,
+            uri,
+            headers,
+            body: bytes.slice(end + 1..),
+        })
+    }
+
+    /// Returns the method.
+    #[must_use]
+    pub const fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub const fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// Makes the request anew.
+    #[must_use]
+    pub fn into_request(self) -> Request<Bytes> {
+        let mut request = Request::new(self.body);
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.uri;
+        *request.headers_mut() = self.headers;
+        request
+    }
+}
