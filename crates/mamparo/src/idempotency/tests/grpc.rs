@@ -133,7 +133,7 @@ async fn a_generated_service_is_called_once_for_a_key() {
     let heard = std::sync::Arc::new(super::cast::Heard::default());
     let layer = IdempotencyLayer::new(MemoryStore::new(), policy().build().unwrap());
     let layers = tower::ServiceBuilder::new()
-        .layer(crate::server::grpc())
+        .layer(crate::serve::grpc())
         .layer(layer.observer(heard.clone()));
     let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = incoming.local_addr().unwrap();
