@@ -1,4 +1,6 @@
-//! What mamparo keeps in SQLite: the idempotency keys of a server, in one transaction with its handlers' effects.
+//! What mamparo keeps in SQLite: the defer plane's transactions, schedules and queues, and the idempotency keys of a server.
+//!
+//! [`SqliteDurable`] is a backend of [`mamparo_durable`]: everything in one file, a handler's whole step in one transaction.
 //!
 //! [`SqliteIdempotency`] is a store for [`IdempotencyLayer`](mamparo::idempotency::IdempotencyLayer), in a file of its own or, better,
 //! in the one that the handlers write to: then [`complete`] completes a key in the handler's own transaction.
@@ -38,8 +40,10 @@
 //! ```
 
 mod database;
+mod durable;
 mod idempotency;
 
 pub use database::TransactionError;
+pub use durable::{SqliteDurable, SqliteDurableBuilder};
 pub use idempotency::{SqliteBuilder, SqliteIdempotency, complete};
 pub use rusqlite;

@@ -26,8 +26,12 @@ pub(crate) struct Settings {
     pub(crate) queue: usize,
     /// How long another process's write is waited for.
     pub(crate) busy_timeout: Duration,
-    /// How much of the file each thread keeps in memory, in KiB.
+    /// How much of the file the thread that writes keeps in memory, in KiB.
     pub(crate) cache_kib: u32,
+    /// And each that reads.
+    pub(crate) reader_cache_kib: u32,
+    /// How many pages are written to the log before they are copied into the file.
+    pub(crate) checkpoint_pages: u32,
 }
 
 /// A file that is open; clones share its threads, which end with the last of them.
@@ -75,7 +79,12 @@ impl Settings {
         debug_assert_eq!(mode, "wal");
         // A commit is on the disk before anybody is told of it.
         connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "cache_size", -i64::from(self.cache_kib))?;
+        let cache = match only_reads {
+            true => self.reader_cache_kib,
+            false => self.cache_kib,
+        };
+        connection.pragma_update(None, "cache_size", -i64::from(cache))?;
+        connection.pragma_update(None, "wal_autocheckpoint", self.checkpoint_pages)?;
         connection.pragma_update(None, "query_only", only_reads)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
@@ -95,6 +104,8 @@ impl Settings {
             queue: 4096,
             busy_timeout: Duration::from_millis(1500),
             cache_kib: 16 * 1024,
+            reader_cache_kib: 16 * 1024,
+            checkpoint_pages: 1_000,
         }
     }
 }

@@ -37,10 +37,14 @@ impl Readers {
     }
 
     /// Reads what was committed when this was called, or later.
-    pub(crate) async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T, E>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
             // Whoever asked may be gone.
@@ -49,9 +53,9 @@ impl Readers {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let queue = &self.queues[turn % self.queues.len()];
         if queue.send(job).await.is_err() {
-            return Err(gone());
+            return Err(gone().into());
         }
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        answer.await.unwrap_or_else(|_| Err(gone().into()))
     }
 }
 

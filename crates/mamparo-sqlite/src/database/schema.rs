@@ -3,7 +3,7 @@
 use mamparo::idempotency::{StoreError, StoreErrorKind};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use super::error::store_error;
+use super::error::{kind, store_error};
 
 /// Which parts are in the file, each with the number of the last step that was taken.
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS mamparo_schema (
@@ -40,7 +40,11 @@ impl Part {
             )));
         };
         for step in steps {
-            tx.execute_batch(step).map_err(store_error)?;
+            tx.execute_batch(step).map_err(|error| match kind(&error) {
+                // One of its tables is there already.
+                StoreErrorKind::Other => incompatible(error.to_string()),
+                _ => store_error(error),
+            })?;
         }
         let written = tx.execute(
             "INSERT INTO mamparo_schema (part, version) VALUES (?1, ?2)

@@ -46,10 +46,14 @@ impl Writer {
     /// Runs a write, and waits until it is on the disk.
     ///
     /// It changes something in its last statement only, or may be done in part. When this future is dropped, it may be done all the same.
-    pub(crate) async fn write<T: Send + 'static>(
+    pub(crate) async fn write<T, E>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
         self.ask(|connection: &mut Connection| work(connection))
             .await
     }
@@ -169,10 +173,13 @@ fn commit_some(connection: &mut Connection, jobs: &mut impl Iterator<Item = Box<
         for mut job in jobs {
             job.run(connection);
             ran.push(job);
-            // On a full disk, say, SQLite gives up the whole transaction (https://sqlite.org/lang_transaction.html).
+            // On a full disk, say, SQLite gives up the whole transaction (https://sqlite.org/lang_transaction.html), or a job does.
             if connection.is_autocommit() {
                 break;
             }
+        }
+        if connection.is_autocommit() {
+            return fail(ran, &(StoreErrorKind::Unavailable, Arc::from(TAKEN_ALONG)));
         }
         committed = connection.execute_batch("COMMIT");
         if committed.is_err() && !connection.is_autocommit() {
@@ -182,10 +189,18 @@ fn commit_some(connection: &mut Connection, jobs: &mut impl Iterator<Item = Box<
     } else {
         ran.extend(jobs);
     }
-    let failure = committed
-        .err()
-        .map(|error| (kind(&error), Arc::from(error.to_string())));
-    for job in ran {
-        job.end(failure.clone().map_or(Ok(()), Err));
+    match committed {
+        Ok(()) => ran.into_iter().for_each(|job| job.end(Ok(()))),
+        Err(error) => fail(ran, &(kind(&error), Arc::from(error.to_string()))),
+    }
+}
+
+/// What is said of a write that failed only because it shared its commit with another.
+const TAKEN_ALONG: &str = "another write of the same commit failed, and took this one along";
+
+/// Tells all of them why. One that failed for a reason of its own says that one.
+fn fail(jobs: Vec<Box<dyn Job>>, failure: &Failure) {
+    for job in jobs {
+        job.end(Err(failure.clone()));
     }
 }

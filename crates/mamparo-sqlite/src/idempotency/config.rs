@@ -69,6 +69,7 @@ impl SqliteBuilder {
     #[must_use]
     pub const fn cache_kib(mut self, kib: u32) -> Self {
         self.settings.cache_kib = kib;
+        self.settings.reader_cache_kib = kib;
         self
     }
 

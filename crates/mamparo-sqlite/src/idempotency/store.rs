@@ -89,11 +89,7 @@ impl SqliteIdempotency {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, TransactionError> + Send + 'static,
     ) -> Result<T, TransactionError> {
-        let read = self
-            .database
-            .readers
-            .read(move |connection| Ok(work(connection)));
-        read.await?
+        self.database.readers.read(work).await
     }
 
     fn now(&self) -> Millis {
