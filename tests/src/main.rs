@@ -11,6 +11,7 @@
 //! - `noted` reads what the protecting layers leave for whoever records a call
 //! - `operating` holds the alerts and the dashboard against a real Prometheus
 //! - `served` stands layers behind a real server, and `server` a server's own layers
+//! - `serving` runs a server from its start to its stop, under SIGTERM and behind nginx
 //! - `soak` lets half an hour of random faults pass, and looks for what is still held
 //! - `storm` lets a crowd of clients fail at once
 //! - `telemetry` reads what a whole stack writes
@@ -41,6 +42,8 @@ mod operating;
 mod served;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod serving;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]

@@ -36,7 +36,12 @@ pub(crate) fn explain(args: &ExplainArgs) -> Exit {
             Err(unknown) => return refuse(&unknown.to_string()),
         },
     };
-    Exit::Success.written(&output::report(&said(args, &chosen)))
+    let (server, is_all) = (policies.server(), args.dependency.is_none());
+    let text = match server.is_written() && is_all && !args.json && !args.markdown {
+        true => format!("{}\n{}", server.describe(), said(args, &chosen)),
+        false => said(args, &chosen),
+    };
+    Exit::Success.written(&output::report(&text))
 }
 
 fn refuse(error: &str) -> Exit {

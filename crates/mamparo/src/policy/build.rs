@@ -157,7 +157,7 @@ fn connect(view: &View) -> Result<ConnectTimeoutLayer, InvalidSetting> {
     }
 }
 
-fn load_shed(view: &View) -> Result<LoadShedPolicy, InvalidSetting> {
+pub(super) fn load_shed(view: &View) -> Result<LoadShedPolicy, InvalidSetting> {
     if !view.is_on("load_shed", false) {
         return Ok(LoadShedPolicy::off());
     }
@@ -188,7 +188,7 @@ fn key(view: &View) -> Result<KeyPolicy, InvalidSetting> {
     builder.build()
 }
 
-fn bulkhead(view: &View) -> Result<BulkheadPolicy, InvalidSetting> {
+pub(super) fn bulkhead(view: &View) -> Result<BulkheadPolicy, InvalidSetting> {
     if !view.is_on("bulkhead", true) {
         return Ok(BulkheadPolicy::off());
     }

@@ -7,6 +7,7 @@
 //!
 //! - `[dependency.NAME]` is the policy of a dependency, `[profile.NAME]` what several share; a profile may inherit from
 //!   another, and all are merged field by field
+//! - `[server]` is the server's own policy: what it refuses, and how it stops ([`ServerPolicy`])
 //! - `[service]` says of whom these are the dependencies, and `[[external_retrier]]` who else sends requests again
 //! - a variable of the environment, `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS`, goes before all files
 //! - durations are texts such as `"250ms"`, and `"none"` spells out that there is no limit
@@ -66,6 +67,7 @@ mod policies;
 mod problem;
 mod resolve;
 mod schema;
+mod server;
 mod service;
 pub mod snapshot;
 mod source;
@@ -79,6 +81,7 @@ pub use outline::Outline;
 pub use policies::{Loader, OtherProtocol, Policies, Policy, Reloads, UnknownDependency};
 pub use problem::{InvalidPolicies, MAX_PROBLEMS, Problem, Severity};
 pub use schema::json_schema;
+pub use server::ServerPolicy;
 pub use service::{ExternalRetrier, Service};
 pub use snapshot::Snapshot;
 pub use tree::Origin;
@@ -87,6 +90,8 @@ pub use watch::{Watch, WatchBuilder};
 
 #[cfg(test)]
 mod reload_tests;
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 mod settings_tests;
 #[cfg(test)]

@@ -14,8 +14,8 @@ use super::problem::MAX_PROBLEMS;
 use super::source::Marks;
 use super::view::{Effective, View};
 use super::{
-    Format, InvalidPolicies, Origin, Outline, Plan, Problem, Service, Severity, check, describe,
-    resolve, source,
+    Format, InvalidPolicies, Origin, Outline, Plan, Problem, ServerPolicy, Service, Severity,
+    check, describe, resolve, source,
 };
 use crate::stack::{Stack, WorstCase};
 
@@ -32,6 +32,7 @@ pub struct Policies {
 #[derive(Debug)]
 struct Loaded {
     service: Service,
+    server: ServerPolicy,
     dependencies: Dependencies,
     warnings: Vec<Problem>,
     /// The files as they were before they were read.
@@ -170,6 +171,12 @@ impl Policies {
         Marks::of(&self.shared.loader.files)
     }
 
+    /// Returns the server's own policy.
+    #[must_use]
+    pub fn server(&self) -> &ServerPolicy {
+        &self.loaded.server
+    }
+
     /// Returns what is legal but unwise.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
@@ -244,6 +251,9 @@ impl Loader {
             }
         }
         let environment = self.environment.iter().cloned();
+        let (of_server, environment): (Vec<_>, Vec<_>) =
+            environment.partition(|(name, _)| source::is_servers(name));
+        let server = ServerPolicy::of(&documents, of_server, &mut problems);
         let mut views = resolve::resolve(&documents, environment, &mut problems);
         let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
         let service = Service::of(&documents, &names, &mut problems);
@@ -265,6 +275,7 @@ impl Loader {
         }
         Ok(Loaded {
             service,
+            server,
             dependencies: changes.apply(),
             warnings: problems,
             marks,

@@ -13,9 +13,15 @@ use super::{Problem, check};
 const MAX_DEPENDENCIES: usize = 10_000;
 
 /// What a file says beside its dependencies; an editor's schema says nothing to us.
-const OF_THE_SERVICE: &[&str] = &["service", "external_retrier", "$schema"];
+const OF_THE_SERVICE: &[&str] = &["server", "service", "external_retrier", "$schema"];
 
-const TABLES: &[&str] = &["profile", "dependency", "service", "external_retrier"];
+const TABLES: &[&str] = &[
+    "profile",
+    "dependency",
+    "server",
+    "service",
+    "external_retrier",
+];
 
 /// What all files say together, by kind and name.
 #[derive(Default)]
@@ -233,7 +239,7 @@ fn unknown_table(key: &str, node: &Node) -> Problem {
             "it is a setting of a dependency: write it below [dependency.NAME] or [profile.NAME]".to_owned()
         }
         Some(name) => format!("did you mean {name:?}?"),
-        None => "a file has the tables [profile.NAME], [dependency.NAME], [service] and [[external_retrier]]".to_owned(),
+        None => "a file has the tables [profile.NAME], [dependency.NAME], [server], [service] and [[external_retrier]]".to_owned(),
     };
     let message = "there is no such table";
     Problem::error("unknown-key", &node.origin(), key, message, remedy)

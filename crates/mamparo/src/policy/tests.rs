@@ -133,7 +133,7 @@ retry = { attempt_timeout = "2s", backoff = { cap = "3s", base = "5s" } }
 hedge = { max_attempts = 2 }
 budget = { ratio = 1.5 }
 
-[server]
+[settings]
 "#;
     let problems = refused(document);
     let told: Vec<_> = problems

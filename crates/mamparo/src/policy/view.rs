@@ -103,8 +103,12 @@ impl View {
 
     /// All settings with the value that holds and where it comes from, in the order of the stack.
     pub(super) fn effective(&self) -> Vec<Effective> {
+        self.effective_of(DEPENDENCY)
+    }
+
+    pub(super) fn effective_of(&self, fields: &[Field]) -> Vec<Effective> {
         let mut all = Vec::new();
-        collect(self, DEPENDENCY, "", &mut all);
+        collect(self, fields, "", &mut all);
         all
     }
 }

@@ -139,7 +139,7 @@ fn known(fields: &'static [Field], key: &str) -> Option<&'static str> {
     })
 }
 
-const LOAD_SHED: &[Field] = &[
+pub(super) const LOAD_SHED: &[Field] = &[
     field(
         "max_in_flight",
         Count(1, MOST),
@@ -175,7 +175,7 @@ const IDEMPOTENCY_KEY: &[Field] = &[
     ),
 ];
 
-const BULKHEAD: &[Field] = &[
+pub(super) const BULKHEAD: &[Field] = &[
     field(
         "max_concurrent",
         Count(1, 1_000_000),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::field::{Field, Kind};
-use super::{DEPENDENCY, EXTERNAL_RETRIER, SERVICE};
+use super::{DEPENDENCY, EXTERNAL_RETRIER, SERVER, SERVICE};
 
 /// A duration as `humantime` reads it: numbers with units, one after the other.
 const DURATION: &str = r"^\s*([0-9]+\s*[a-zA-Zµ]+\s*)+$";
@@ -32,6 +32,7 @@ pub fn json_schema() -> Value {
         "properties": {
             "$schema": { "type": "string", "description": "Where this schema is, for editors." },
             "service": table(SERVICE),
+            "server": table(SERVER),
             "external_retrier": {
                 "description": "What sends requests again outside of these policies: an SDK, a gateway, a mesh.",
                 "type": "array",

@@ -11,6 +11,11 @@ pub(in crate::policy) fn is_ours(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
+/// Tells whether a variable is the server's own: no dependency can be set by the environment that is called `server`.
+pub(in crate::policy) fn is_servers(name: &str) -> bool {
+    name.starts_with("MAMPARO__SERVER__")
+}
+
 /// Lays the variables `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS` over the dependencies; returns those whose dependency is not there.
 ///
 /// A dependency's name is matched without case, with `-` and `.` as `_`: no shell sets another one.

@@ -1,0 +1,110 @@
+//! The server's own table: what it sets, what is refused, and how it is shown.
+
+use std::time::Duration;
+
+use super::{Format, InvalidPolicies, Policies};
+
+fn load(document: &str) -> Result<Policies, InvalidPolicies> {
+    Policies::loader()
+        .text("p.toml", document, Format::Toml)
+        .load()
+}
+
+#[test]
+fn a_server_is_read_from_its_table_and_the_environment() {
+    let document = r#"
+[server]
+max_deadline = "30s"
+default_deadline = "5s"
+exhausted_header = "off"
+rate_limit = { count = 600, period = "1m", key = "header", header = "x-api-key", fields = "both" }
+load_shed = { max_in_flight = 500 }
+bulkhead = { max_concurrent = 100 }
+stop = { delay = "5s", grace = "20s" }
+"#;
+    let variable = ("MAMPARO__SERVER__STOP__GRACE".to_owned(), "10s".to_owned());
+    let loader = Policies::loader().text("p.toml", document, Format::Toml);
+    let policies = loader.environment([variable]).load().unwrap();
+    assert_eq!(policies.warnings(), []);
+    let server = policies.server();
+    assert!(server.is_written());
+    assert_eq!(server.stop().longest(), Duration::from_secs(5 + 10 + 5));
+    let described = server.describe();
+    for line in [
+        r#"max_deadline = "30s"  (p.toml:3)"#,
+        r#"stop.grace = "10s"  (environment variable MAMPARO__SERVER__STOP__GRACE)"#,
+        "rate_limit.max_keys = 10000  (default)",
+        "bulkhead.max_waiting = 64  (default)",
+    ] {
+        assert!(described.contains(line), "no {line} in {described}");
+    }
+    let debug = format!("{:?}", server.http());
+    assert!(debug.contains("x-api-key"), "{debug}");
+}
+
+#[test]
+fn without_a_table_a_server_is_as_by_hand() {
+    let policies = load("").unwrap();
+    assert!(!policies.server().is_written());
+    assert_eq!(
+        policies.server().stop(),
+        crate::serve::StopPolicy::default()
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_server_is_told_with_its_place() {
+    let cases = [
+        ("max_deadlin = \"1s\"", "unknown-key", "server.max_deadlin"),
+        ("max_deadline = 5", "bad-value", "server.max_deadline"),
+        (
+            "max_deadline = \"0s\"",
+            "refused-value",
+            "server.max_deadline",
+        ),
+        (
+            "rate_limit = { period = \"1s\" }",
+            "refused-value",
+            "server.rate_limit",
+        ),
+        (
+            "rate_limit = { count = 1, told_as = \"two words\" }",
+            "refused-value",
+            "server.rate_limit",
+        ),
+        (
+            "rate_limit = { count = 1, key = \"header\" }",
+            "refused-value",
+            "server.rate_limit",
+        ),
+        (
+            "rate_limit = { count = 1, trusted_proxies = [\"0.0.0.0/0\"] }",
+            "refused-value",
+            "server.rate_limit.trusted_proxies",
+        ),
+        ("load_shed = {}", "refused-value", "server.load_shed"),
+        (
+            "stop = { grace = \"0s\" }",
+            "refused-value",
+            "server.stop.grace",
+        ),
+        (
+            "exhausted_header = \"a b\"",
+            "refused-value",
+            "server.exhausted_header",
+        ),
+        ("timeout_status = 200", "bad-value", "server.timeout_status"),
+    ];
+    for (line, code, path) in cases {
+        let refused = load(&format!("[server]\n{line}\n")).unwrap_err();
+        let found = &refused.problems()[0];
+        assert_eq!((found.code, &*found.path), (code, path), "{line}");
+        assert!(
+            found.origin.to_string().starts_with("p.toml:"),
+            "{}",
+            found.origin
+        );
+    }
+    let list = load("server = 3").unwrap_err();
+    assert_eq!(list.problems()[0].code, "bad-value");
+}

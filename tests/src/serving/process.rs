@@ -1,0 +1,150 @@
+//! A server in a process of its own: this test binary once more, which runs [`the_server_itself`] alone.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use mamparo::serve::{self, Graceful, Readiness, StopPolicy};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::net::TcpListener;
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::{sleep, timeout};
+
+/// How long it serves on after it has said that it is not ready.
+pub(super) const DELAY: Duration = Duration::from_millis(500);
+
+/// How long it lets requests finish after that.
+pub(super) const GRACE: Duration = Duration::from_millis(1_500);
+
+const SAYS: &str = "MAMPARO_SERVES ";
+
+/// The process.
+pub(super) struct Server {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    pub(super) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it, and waits until it listens.
+    pub(super) async fn start() -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "serving::process::the_server_itself",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("MAMPARO_SERVES", "yes")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Self {
+            child,
+            lines,
+            address: nowhere,
+        };
+        server.address = server.said().await.parse().unwrap();
+        server
+    }
+
+    /// What it says next.
+    async fn said(&mut self) -> String {
+        let said = async {
+            loop {
+                let line = self.lines.next_line().await.unwrap().expect("it says more");
+                if let Some((_, said)) = line.split_once(SAYS) {
+                    return said.to_owned();
+                }
+            }
+        };
+        timeout(Duration::from_secs(20), said)
+            .await
+            .expect("it says something in time")
+    }
+
+    pub(super) async fn terminate(&self) {
+        let pid = self.child.id().expect("it runs").to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().await;
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits for its end; returns how many requests it began, how many it answered, and how it stopped.
+    pub(super) async fn end(mut self) -> (usize, usize, String) {
+        let said = self.said().await;
+        let words: Vec<_> = said.split(' ').collect();
+        let ended = timeout(Duration::from_secs(20), self.child.wait()).await;
+        assert!(ended.expect("it ends").unwrap().success());
+        (
+            words[0].parse().unwrap(),
+            words[1].parse().unwrap(),
+            words[2].to_owned(),
+        )
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    begun: AtomicUsize,
+    answered: AtomicUsize,
+}
+
+/// Answers after a while: the path says after how many milliseconds.
+fn routes(counts: &Arc<Counts>, readiness: &Readiness) -> Router {
+    let counts = Arc::clone(counts);
+    let handler = async move |axum::extract::Path(millis): axum::extract::Path<u64>| {
+        counts.begun.fetch_add(1, Relaxed);
+        sleep(Duration::from_millis(millis)).await;
+        counts.answered.fetch_add(1, Relaxed);
+        "done\n"
+    };
+    Router::new()
+        .route("/after/{millis}", get(handler))
+        .layer(serve::http().readiness(readiness.clone()))
+        .route_service("/health/ready", readiness.clone())
+}
+
+/// No test: what [`Server::start`] starts.
+#[test]
+#[ignore = "the server of other tests, in a process of its own"]
+fn the_server_itself() {
+    if std::env::var_os("MAMPARO_SERVES").is_none() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let counts = Arc::new(Counts::default());
+    let stopped = runtime.block_on(async {
+        let termination = serve::termination().unwrap();
+        let readiness = Readiness::default();
+        let routes = routes(&counts, &readiness);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("\n{SAYS}{}", listener.local_addr().unwrap());
+        let policy = StopPolicy::builder()
+            .delay(DELAY)
+            .grace(GRACE)
+            .build()
+            .unwrap();
+        let serving = axum::serve(listener, routes);
+        let graceful = Graceful::new(readiness, policy);
+        graceful
+            .run(termination, |stop| serving.with_graceful_shutdown(stop))
+            .await
+            .unwrap()
+    });
+    // What was cut is dropped with the runtime.
+    runtime.shutdown_background();
+    let (begun, answered) = (counts.begun.load(Relaxed), counts.answered.load(Relaxed));
+    println!("\n{SAYS}{begun} {answered} {stopped:?}");
+}
