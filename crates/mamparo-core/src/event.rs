@@ -230,6 +230,16 @@ pub enum What<'a> {
         /// For how long, at least.
         wait: Duration,
     },
+    /// A rate limit that replicas share can't be asked: each goes by its own part of it from now on.
+    RateLimitStoreAway {
+        /// Why.
+        error: &'a (dyn Error + 'static),
+    },
+    /// A rate limit that replicas share can be asked again.
+    RateLimitStoreBack {
+        /// For how long it was away.
+        after: Duration,
+    },
     /// A call has waited for its place in a bulkhead, and has it.
     QueueWaited {
         /// For how long.

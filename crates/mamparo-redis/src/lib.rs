@@ -1,9 +1,10 @@
-//! What replicas of a service share in Redis: the idempotency keys of a server.
+//! What replicas of a service share in Redis: the idempotency keys of a server, and rate limits.
 //!
-//! [`RedisIdempotency`] is a store for [`IdempotencyLayer`](mamparo::idempotency::IdempotencyLayer). All that use one [`RedisServer`]
+//! [`RedisIdempotency`] is a store for [`IdempotencyLayer`](mamparo::idempotency::IdempotencyLayer), [`RedisRateLimit`] one for
+//! [`RateLimitLayer::shared`](mamparo::rate_limit::RateLimitLayer::shared). All that use one [`RedisServer`]
 //! share its connection, its time limit and its bound on what is under way.
 //!
-//! # What is promised
+//! # What is promised of keys
 //!
 //! Each step is one atomic script on one key: of all replicas' requests with one key, one is run, and the others find its answer.
 //! That holds as long as Redis has what it answered, and so depends on how it is set up:
@@ -29,7 +30,9 @@
 //! ```
 
 mod idempotency;
+mod rate_limit;
 mod server;
 
 pub use idempotency::RedisIdempotency;
+pub use rate_limit::RedisRateLimit;
 pub use server::{RedisBuilder, RedisServer};

@@ -212,6 +212,16 @@ const EXTRAS: &[Exception] = &[
     ),
     (
         "rate_limit",
+        "common.rs",
+        "a limit that other replicas pay from too",
+    ),
+    (
+        "rate_limit",
+        "shared.rs",
+        "what keeps a limit for several replicas: the trait, and the settings",
+    ),
+    (
+        "rate_limit",
         "limit.rs",
         "the limit that one call pays from, held",
     ),

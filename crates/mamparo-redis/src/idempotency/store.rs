@@ -12,6 +12,7 @@ use mamparo::idempotency::{
 use super::row::{begun, found, millis, written};
 use super::scripts::Scripts;
 use crate::RedisServer;
+use crate::server::Hex;
 
 /// Keeps idempotency keys in Redis, for all replicas of a server; clones share it.
 ///
@@ -91,13 +92,5 @@ impl fmt::Debug for RedisIdempotency {
         f.debug_tuple("RedisIdempotency")
             .field(&self.server)
             .finish()
-    }
-}
-
-struct Hex<'a>(&'a [u8]);
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

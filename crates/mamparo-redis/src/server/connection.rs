@@ -138,3 +138,12 @@ impl fmt::Debug for RedisServer {
             .finish_non_exhaustive()
     }
 }
+
+/// Bytes as they stand in a key's name.
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -5,5 +5,6 @@ mod connection;
 mod settings;
 
 pub(crate) use answer::{fault, unreadable};
+pub(crate) use connection::Hex;
 pub use connection::RedisServer;
 pub use settings::RedisBuilder;

@@ -87,7 +87,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
             Some(_) => Level::INFO,
             None => Level::DEBUG,
         },
-        What::BreakerOperated { .. } => Level::WARN,
+        What::BreakerOperated { .. } | What::RateLimitStoreAway { .. } => Level::WARN,
         What::ResendScheduled { .. }
         | What::SentTransparently { .. }
         | What::DeadlineClamped { .. }
@@ -97,6 +97,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
         | What::HedgeSent { .. }
         | What::FellBack { .. }
         | What::RateLimitHeard { .. }
+        | What::RateLimitStoreBack { .. }
         | What::Nested { .. } => Level::INFO,
         _ => Level::DEBUG,
     }
@@ -195,6 +196,32 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// What a rate limit did.
+    fn limited(self, what: &What<'a>) -> Self {
+        match *what {
+            What::RateLimitWaited { waited } => Self {
+                message: "call waited for its turn",
+                rate_limit_wait_ms: Some(millis(waited)),
+                ..self
+            },
+            What::RateLimitHeard { wait } => Self {
+                message: "the dependency's own rate limit is used up",
+                backoff_ms: Some(millis(wait)),
+                ..self
+            },
+            What::RateLimitStoreAway { error } => Self {
+                message: "a shared rate limit can't be asked: each replica goes by its share",
+                error: Some(error),
+                ..self
+            },
+            What::RateLimitStoreBack { .. } => Self {
+                message: "a shared rate limit is asked again",
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// What the protecting layers say.
     fn protected(self, what: &What<'a>) -> Self {
         match *what {
@@ -216,16 +243,10 @@ impl<'a> Record<'a> {
                 limit_in_force: Some(whole(to)),
                 ..self
             },
-            What::RateLimitWaited { waited } => Self {
-                message: "call waited for its turn",
-                rate_limit_wait_ms: Some(millis(waited)),
-                ..self
-            },
-            What::RateLimitHeard { wait } => Self {
-                message: "the dependency's own rate limit is used up",
-                backoff_ms: Some(millis(wait)),
-                ..self
-            },
+            What::RateLimitWaited { .. }
+            | What::RateLimitHeard { .. }
+            | What::RateLimitStoreAway { .. }
+            | What::RateLimitStoreBack { .. } => self.limited(what),
             What::HedgeSent {
                 attempt,
                 reason,

@@ -1,14 +1,14 @@
 //! One limit's state: the word that it is kept in, and the queue of those that wait for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use mamparo_core::clock;
 use tokio::sync::Mutex;
 
 use super::layer::Since;
 use super::meter::{Meter, Taken};
-use super::state::Gcra;
+use super::state::{Decision, Gcra};
 
 /// One limit: of all calls, or of one key's. On cache lines of its own, since every call writes to it.
 #[derive(Debug, Default)]
@@ -19,6 +19,10 @@ pub(super) struct Bucket {
     waiting: AtomicU64,
     /// First come, first served: whoever holds it is the next to pass.
     pub(super) turn: Mutex<()>,
+    /// Of a limit that replicas share: its key's hash, what is taken and not spent, and this replica's share, which it lets pass alone.
+    pub(super) key: [u8; 16],
+    prepaid: AtomicU32,
+    alone: AtomicU64,
 }
 
 impl Bucket {
@@ -29,6 +33,47 @@ impl Bucket {
             meter: Meter::new(debt),
             ..Self::default()
         }
+    }
+
+    /// Makes a bucket for a key whose limit replicas share: what is owed is known elsewhere.
+    pub(super) fn of_shared(key: [u8; 16]) -> Self {
+        Self {
+            key,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a cost from this replica's share, which was closed up to `began`.
+    pub(super) fn take_alone(&self, share: Gcra, began: u64, now: u64, cost: u32) -> Decision {
+        let mut full_at = self.alone_full_at();
+        loop {
+            let decision = share.decide(full_at.max(began), now, cost);
+            let Decision::Pass { full_at: after } = decision else {
+                return decision;
+            };
+            match (self.alone).compare_exchange_weak(full_at, after, Relaxed, Relaxed) {
+                Ok(_) => return decision,
+                Err(other) => full_at = other,
+            }
+        }
+    }
+
+    pub(super) fn alone_full_at(&self) -> u64 {
+        self.alone.load(Relaxed)
+    }
+
+    /// Spends what was taken before, of which only so much counts.
+    pub(super) fn spend(&self, cost: u32, at_most: u32) -> bool {
+        let spend = |prepaid: u32| prepaid.min(at_most).checked_sub(cost.max(1));
+        (self.prepaid.load(Relaxed) >= cost.max(1))
+            && self.prepaid.try_update(Relaxed, Relaxed, spend).is_ok()
+    }
+
+    /// Keeps what was taken and is not spent yet.
+    pub(super) fn prepay(&self, cost: u32) {
+        let prepay = |prepaid: u32| Some(prepaid.saturating_add(cost));
+        // It never refuses.
+        let (Ok(_) | Err(_)) = self.prepaid.try_update(Relaxed, Relaxed, prepay);
     }
 
     /// Tells whether somebody waits, whom a newcomer must not overtake.

@@ -110,7 +110,6 @@ where
                         unsent,
                         limit,
                     } = ready!(waiting.poll(cx))?;
-                    let unsent = Some(unsent);
                     state.set(State::Attended(Attended {
                         future,
                         unsent,

@@ -8,14 +8,16 @@ use mamparo_core::clock::{self, Instant};
 use mamparo_core::http::{Quota, QuotaPolicy};
 use mamparo_core::keyed::Keyed;
 use mamparo_core::shard::Spread;
-use mamparo_core::{CallContext, Dependency, Observer, Rejection};
+use mamparo_core::{CallContext, Dependency, InvalidSetting, Observer, Rejection};
 use tower_layer::Layer;
 
 use super::bucket::Bucket;
+use super::common::Common;
 use super::error::limited;
+use super::shared::shared_key;
 use super::{
-    Costed, HttpLimits, NoLimits, OneLimit, PerKey, PerTenant, RateLimit, RateLimitHandle,
-    RateLimitPolicy, ServerLimits,
+    Costed, HttpLimits, LimitStore, NoLimits, OneLimit, PerKey, PerTenant, RateLimit,
+    RateLimitHandle, RateLimitPolicy, Replicas, ServerLimits,
 };
 
 /// Lets calls pass at a rate; see the [module](super).
@@ -42,6 +44,8 @@ pub(super) struct Shared<C, L> {
     /// The limit of all that have no key.
     pub(super) one: Arc<Bucket>,
     pub(super) keys: Option<Arc<Keyed<Arc<Bucket>>>>,
+    /// Where the limit is kept, if replicas share it.
+    pub(super) common: Option<Arc<Common>>,
 }
 
 /// When the layer was made: instants are kept as nanoseconds since then.
@@ -63,7 +67,10 @@ impl<C, L> Shared<C, L> {
     pub(super) fn own<K: Hash>(&self, key: Option<&K>) -> Option<Arc<Bucket>> {
         // The key first: where there never is one, nothing is left of this.
         let (key, keys) = (key?, self.keys.as_ref()?);
-        let make = |displaced: Option<&Arc<Bucket>>| Arc::new(Bucket::in_place_of(displaced));
+        let make = |displaced: Option<&Arc<Bucket>>| match self.common {
+            None => Arc::new(Bucket::in_place_of(displaced)),
+            Some(_) => Arc::new(Bucket::of_shared(shared_key(key))),
+        };
         Some(keys.get_or_make(key, make))
     }
 
@@ -80,8 +87,11 @@ impl<C, L> Shared<C, L> {
     #[inline]
     pub(super) fn quota(&self, bucket: &Bucket, now: impl FnOnce() -> Instant) -> Option<Quota> {
         let told = self.told.as_ref().filter(|_| !self.policy.is_off())?;
-        let full_at = bucket.meter.full_at();
-        let (left, more_in) = self.policy.gcra.left(full_at, self.since.nanos(now()));
+        let all = (self.policy.gcra, bucket.meter.full_at());
+        let alone = self.common.as_ref();
+        let alone = alone.and_then(|common| common.seen_alone(bucket, self.policy.gcra));
+        let (gcra, full_at) = alone.unwrap_or(all);
+        let (left, more_in) = gcra.left(full_at, self.since.nanos(now()));
         Some(told.at(left, more_in.map(Duration::from_nanos)))
     }
 
@@ -183,6 +193,7 @@ where
                 told: None,
                 one: Arc::default(),
                 keys: None,
+                common: None,
             }),
         }
     }
@@ -256,6 +267,7 @@ impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
                 told: shared.told,
                 one: shared.one,
                 keys,
+                common: shared.common,
             }),
         }
     }
@@ -277,6 +289,29 @@ impl<C: Clone, L: Clone> RateLimitLayer<C, L> {
     pub(crate) fn observed(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
         self.shared.change(|shared| shared.observer = observer);
         self
+    }
+
+    /// Keeps the limit in a store, so that several replicas share it; while that is away, each goes by its own part.
+    ///
+    /// A call that the replica has nothing to pay for with asks the store first, for at most [`Replicas::answer_within`]; calls that come
+    /// together ask once. What the store refused is refused here, without asking, until it would pass. What a call took is not given back.
+    ///
+    /// In any stretch of time there passes, in all, at most the rate's share of it plus one burst, plus what replicas
+    /// hold ([`Replicas::batch`]). Each time that the store goes away and comes back adds at most one burst and one call
+    /// a replica; as long as it is away only from some of the replicas, those add their parts of the rate.
+    ///
+    /// # Errors
+    ///
+    /// Refuses no replica, an empty batch, and times of zero.
+    pub fn shared(
+        mut self,
+        store: impl LimitStore,
+        replicas: Replicas,
+    ) -> Result<Self, InvalidSetting> {
+        replicas.check()?;
+        let common = Arc::new(Common::new(Arc::new(store), replicas));
+        self.shared.change(|shared| shared.common = Some(common));
+        Ok(self)
     }
 
     /// The same limits by other settings: what was used of them stays used, for all that share them.

@@ -96,6 +96,11 @@ impl Meter {
         self.full_at.fetch_max(closed, Relaxed);
     }
 
+    /// Notes what was taken from the same limit elsewhere.
+    pub(super) fn learn(&self, full_at: u64) {
+        self.full_at.fetch_max(full_at, Relaxed);
+    }
+
     /// Goes on at another rate: as many tokens are owed as before, unless the limit was closed until then.
     pub(super) fn convert(&self, from: Gcra, to: Gcra, now: u64) {
         let mut before = self.full_at();

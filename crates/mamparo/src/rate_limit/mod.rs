@@ -38,7 +38,7 @@
 //! # When not
 //!
 //! It bounds how often a dependency is called, not how many calls are under way: a slow dependency needs a bulkhead. It
-//! counts in one process: to share a limit among several, give each its part.
+//! counts in one process, unless [`shared`](RateLimitLayer::shared) keeps it in a store for several.
 //!
 //! ```
 //! use mamparo::rate_limit::{RateLimitLayer, RateLimitPolicy};
@@ -67,6 +67,7 @@
 
 mod bucket;
 mod charge;
+mod common;
 mod config;
 mod error;
 mod future;
@@ -76,6 +77,7 @@ mod limit;
 mod meter;
 mod obey;
 mod service;
+mod shared;
 mod state;
 mod waiting;
 
@@ -86,6 +88,7 @@ pub use handle::RateLimitHandle;
 pub use layer::RateLimitLayer;
 pub use obey::{GrpcLimits, HttpLimits, NoLimits, ReadsLimit, ServerLimits};
 pub use service::RateLimit;
+pub use shared::{Ask, Granted, LimitStore, Replicas, Taking};
 
 #[cfg(test)]
 mod tests;

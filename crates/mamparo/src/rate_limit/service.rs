@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 use mamparo_core::clock::Instant;
 use mamparo_core::gate::GateFuture;
 use mamparo_core::shard::Spread;
-use mamparo_core::{BoxError, CallContext, Gate};
+use mamparo_core::{BoxError, CallContext, Gate, Rejection};
 use tower_service::Service;
 
 use super::bucket::Bucket;
+use super::common::{AtOnce, Common};
 use super::error::too_costly;
 use super::layer::Shared;
 use super::limit::Limit;
@@ -62,6 +63,10 @@ where
         let bucket = own.as_ref().unwrap_or(&shared.one);
         let now = CallContext::now();
         let (gcra, nanos) = (shared.policy.gcra, shared.since.nanos(now));
+        if let Some(common) = &shared.common {
+            let common = Arc::clone(common);
+            return self.in_common(request, (own, cost), now, &common);
+        }
         let waits = !shared.policy.max_wait().is_zero() && bucket.is_waited_for();
         let refused = if waits {
             Decision::NotYet { wait: 0 }
@@ -104,6 +109,48 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
             }
             None => self.not_ready(request, own, taken),
         }
+    }
+
+    /// Passes, asks, or is refused, where replicas share the limit.
+    fn in_common<Req>(
+        &mut self,
+        request: Req,
+        (own, cost): (Option<Arc<Bucket>>, u32),
+        now: Instant,
+        common: &Common,
+    ) -> RateLimitFuture<S, C, L, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        let shared = &*self.shared;
+        let (gcra, nanos) = (shared.policy.gcra, shared.since.nanos(now));
+        let bucket = own.as_ref().unwrap_or(&shared.one);
+        if !gcra.fits(cost) {
+            return self.not_now(request, own, cost, now, Decision::Never);
+        }
+        let refused = match common.at_once(bucket, gcra, nanos, cost) {
+            AtOnce::Pass => return self.pass(request, own, None),
+            AtOnce::Refused { wait } if shared.policy.max_wait().is_zero() => {
+                Decision::NotYet { wait }
+            }
+            AtOnce::Refused { .. } | AtOnce::Ask => {
+                self.inner.release();
+                let limit = self.limit(own);
+                return match Waiting::begin((self.inner.clone(), request), (limit, cost), now) {
+                    Ok(waiting) => RateLimitFuture::waits(waiting),
+                    Err(rejection) => self.reject(rejection),
+                };
+            }
+        };
+        self.not_now(request, own, cost, now, refused)
+    }
+
+    fn reject<Req>(&self, rejection: Rejection) -> RateLimitFuture<S, C, L, Req>
+    where
+        S: Service<Req> + Clone,
+    {
+        let observer = self.shared.observer.as_ref();
+        RateLimitFuture::refused(bound::reject(rejection, &CallContext::current(), observer))
     }
 
     /// Waits for the inner service, and gives back what it took if it is never called.
@@ -153,8 +200,7 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
             }
             Decision::Never | Decision::Pass { .. } => too_costly(shared.name(&context)),
         };
-        let observer = shared.observer.as_ref();
-        RateLimitFuture::refused(bound::reject(rejection, &context, observer))
+        self.reject(rejection)
     }
 }
 

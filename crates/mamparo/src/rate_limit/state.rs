@@ -63,6 +63,22 @@ impl Gcra {
         }
     }
 
+    /// The part of one replica among several: of the rate, and of the burst.
+    pub(super) fn share(self, replicas: u32) -> Self {
+        let interval = self.interval.saturating_mul(u64::from(replicas));
+        let burst = (self.burst / replicas.max(1)).max(1);
+        Self {
+            interval,
+            tolerance: interval.saturating_mul(u64::from(burst)),
+            burst,
+        }
+    }
+
+    /// Returns how much may pass at once.
+    pub(super) const fn burst(self) -> u32 {
+        self.burst
+    }
+
     /// Returns what a cost that fits takes, in nanoseconds of the rate.
     pub(super) const fn charge(self, cost: u32) -> u64 {
         self.interval.saturating_mul(cost as u64)

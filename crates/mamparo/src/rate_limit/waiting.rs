@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout_at};
 use tower_service::Service;
 
 use super::bucket::{Place, Unsent};
+use super::common::Asker;
 use super::error::too_costly;
 use super::layer::Since;
 use super::limit::Limit;
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A call that waits for its turn.
 pub(super) struct Waiting<S, C, L, Req> {
-    turn: Pin<Box<dyn Future<Output = Option<Taken>> + Send + Sync>>,
+    turn: Pin<Box<dyn Future<Output = Turn> + Send + Sync>>,
     gate: Gate<S>,
     /// Until its turn has come.
     call: Option<(Req, Limit<C, L>)>,
@@ -43,8 +44,24 @@ pub(super) struct Waiting<S, C, L, Req> {
 /// A call whose turn has come.
 pub(super) struct Passed<S: Service<Req>, C, L, Req> {
     pub(super) future: GateFuture<S, Req>,
-    pub(super) unsent: Box<Unsent>,
+    pub(super) unsent: Option<Box<Unsent>>,
     pub(super) limit: Limit<C, L>,
+}
+
+/// What became of a wait.
+pub(super) enum Turn {
+    /// Its turn has come.
+    Pass {
+        /// What may be given back.
+        taken: Option<Taken>,
+        /// Whether it had to wait for its turn.
+        waited: bool,
+    },
+    /// It would come too late.
+    TooLate {
+        /// How long it would take, at least.
+        wait: Duration,
+    },
 }
 
 impl<S, C, L, Req> Waiting<S, C, L, Req> {
@@ -67,14 +84,35 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         };
         let longest = longest.min(policy.max_wait());
         let full = place.total > u64::from(policy.settings.max_waiting);
-        if full || Duration::from_nanos(wait) > longest {
+        let too_late = Duration::from_nanos(wait) > longest;
+        // What replicas share is asked for, whatever is known: it may be another's wait that is reckoned with here.
+        if full || (too_late && shared.common.is_none()) {
             return Err(shared.limited(&context, bucket, wait));
         }
         let until = clock::later(now, longest.saturating_add(GRAIN));
         let reckoned = Duration::from_nanos(wait.saturating_add(wait / 2));
-        let overdue = clock::later(now, reckoned.saturating_add(PATIENCE));
+        let asking = shared
+            .common
+            .as_ref()
+            .map_or(Duration::ZERO, |common| common.patience());
+        let patience = PATIENCE.saturating_add(asking);
+        let overdue = clock::later(now, reckoned.saturating_add(patience));
+        let turn: Pin<Box<dyn Future<Output = Turn> + Send + Sync>> = match &shared.common {
+            None => Box::pin(turn(place, policy.gcra, shared.since, (overdue, until))),
+            Some(common) => {
+                let asker = Asker {
+                    common: Arc::clone(common),
+                    place,
+                    gcra: policy.gcra,
+                    since: shared.since,
+                    dependency: shared.dependency,
+                    observer: shared.observer.clone(),
+                };
+                Box::pin(asker.turn((overdue, until)))
+            }
+        };
         Ok(Box::new(Self {
-            turn: Box::pin(turn(place, policy.gcra, shared.since, (overdue, until))),
+            turn,
             gate,
             call: Some((request, limit)),
             cost,
@@ -96,21 +134,28 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         };
         let (shared, context, now) = (&*limit.shared, CallContext::current(), clock::now());
         let observer = shared.observer.as_ref();
-        let Some(taken) = turn else {
-            let total = limit.bucket().ahead().saturating_add(u64::from(self.cost));
-            let wait = limit.wait(now, total);
-            let rejection = shared.limited(&context, limit.bucket(), wait);
-            return Poll::Ready(Err(bound::reject(rejection, &context, observer)));
+        let (taken, has_waited) = match turn {
+            Turn::Pass { taken, waited } => (taken, waited),
+            Turn::TooLate { wait } => {
+                let total = limit.bucket().ahead().saturating_add(u64::from(self.cost));
+                let ahead = Duration::from_nanos(limit.wait(now, total));
+                let nanos = wait.max(ahead).as_nanos();
+                let wait = u64::try_from(nanos).unwrap_or(u64::MAX);
+                let rejection = shared.limited(&context, limit.bucket(), wait);
+                return Poll::Ready(Err(bound::reject(rejection, &context, observer)));
+            }
         };
         // From here on it pays, unless it ends before the inner service is called.
-        let unsent = limit.unsent(taken);
-        let waited = now.saturating_duration_since(self.began);
-        CallContext::note_rate_limit(shared.dependency, waited);
-        Event::report(
-            observer,
-            &CallContext::current_for(shared.dependency),
-            What::RateLimitWaited { waited },
-        );
+        let unsent = taken.map(|taken| limit.unsent(taken));
+        if has_waited {
+            let waited = now.saturating_duration_since(self.began);
+            CallContext::note_rate_limit(shared.dependency, waited);
+            Event::report(
+                observer,
+                &CallContext::current_for(shared.dependency),
+                What::RateLimitWaited { waited },
+            );
+        }
         Poll::Ready(Ok(Passed {
             future: self.gate.call(request),
             unsent,
@@ -127,18 +172,26 @@ async fn turn(
     gcra: Gcra,
     since: Since,
     (overdue, until): (Instant, Instant),
-) -> Option<Taken> {
+) -> Turn {
     let take = async {
         // Without it when that takes too long: the limit holds all the same.
         let _turn = timeout_at(overdue, place.bucket.turn.lock()).await.ok();
         loop {
             let now = since.nanos(clock::now());
             match place.bucket.meter.take(gcra, now, place.cost) {
-                Ok(taken) => return Some(taken),
+                Ok(taken) => {
+                    let (taken, waited) = (Some(taken), true);
+                    return Turn::Pass { taken, waited };
+                }
                 Err(Decision::NotYet { wait }) => sleep(Duration::from_nanos(wait)).await,
-                Err(_) => return None, // not reached: what never passes takes no place
+                Err(_) => return LATE, // not reached: what never passes takes no place
             }
         }
     };
-    timeout_at(until, take).await.unwrap_or(None)
+    timeout_at(until, take).await.unwrap_or(LATE)
 }
+
+/// How long it takes is reckoned by whoever tells the caller.
+const LATE: Turn = Turn::TooLate {
+    wait: Duration::ZERO,
+};

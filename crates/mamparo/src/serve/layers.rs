@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mamparo_core::Observer;
 use mamparo_core::grpc::Grpc;
 use mamparo_core::http::{Http, QuotaPolicy};
 use mamparo_core::shard::Spread;
+use mamparo_core::{InvalidSetting, Observer};
 use tower_layer::{Identity, Layer};
 
 use super::{Closing, Readiness};
@@ -13,7 +13,9 @@ use crate::bulkhead::{Bulkhead, BulkheadLayer, BulkheadPolicy};
 use crate::caller::CallerKey;
 use crate::catch_panic::{CatchPanic, CatchPanicLayer};
 use crate::load_shed::{AllEqual, LoadShed, LoadShedLayer, LoadShedPolicy};
-use crate::rate_limit::{RateLimit, RateLimitLayer, RateLimitPolicy, ServerLimits};
+use crate::rate_limit::{
+    LimitStore, RateLimit, RateLimitLayer, RateLimitPolicy, Replicas, ServerLimits,
+};
 use crate::rejection::{RejectionLayer, RejectionPolicy, RejectionService};
 use crate::server_deadline::{ServerDeadline, ServerDeadlineLayer, ServerDeadlinePolicy};
 use crate::wire::HttpWire;
@@ -101,6 +103,20 @@ impl<P: Clone, T, K> ServerLayers<P, T, K> {
         let limit = RateLimitLayer::server(policy).keyed(key);
         self.rate_limit = limit.observed(self.observer.clone());
         self
+    }
+
+    /// Keeps that rate limit in a store, so that several replicas share it; see [`RateLimitLayer::shared`].
+    ///
+    /// # Errors
+    ///
+    /// Refuses what [`RateLimitLayer::shared`] refuses.
+    pub fn rate_limit_shared(
+        mut self,
+        store: impl LimitStore,
+        replicas: Replicas,
+    ) -> Result<Self, InvalidSetting> {
+        self.rate_limit = self.rate_limit.shared(store, replicas)?;
+        Ok(self)
     }
 
     /// Tells callers of the rate limit by another name, or by the legacy fields; none tells them nothing.

@@ -5,5 +5,6 @@ mod cast;
 mod keys;
 mod obeying;
 mod schedule;
+mod sharing;
 mod telling;
 mod waits;
