@@ -139,6 +139,7 @@ impl PostgresQueue {
             return Ok(Err(Wanted::Bury {
                 receipt,
                 why: why.into(),
+                spent: false,
             }));
         }
         let message = match self.name {
@@ -151,6 +152,7 @@ impl PostgresQueue {
             Err(what) => Err(Wanted::Bury {
                 receipt,
                 why: format!("can't be read: {what}").into(),
+                spent: true,
             }),
         })
     }
@@ -202,7 +204,7 @@ impl PostgresQueue {
         let done = self.postgres.database().with(move |connection| {
             let mut statement = query(statement).bind(name).bind(numbers);
             if let Some(reason) = reason {
-                statement = statement.bind(reason.as_str().replace('\0', "\u{fffd}"));
+                statement = statement.bind(reason.as_str().to_owned());
             }
             Box::pin(statement.bind(now).execute(connection))
         });
@@ -271,7 +273,11 @@ impl Queue for PostgresQueue {
         Box::pin(async move {
             self.postgres
                 .desk()
-                .write(Wanted::Bury { receipt, why })
+                .write(Wanted::Bury {
+                    receipt,
+                    why,
+                    spent: true,
+                })
                 .await
                 .map(drop)
         })

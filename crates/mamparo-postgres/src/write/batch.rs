@@ -166,7 +166,11 @@ impl<'a> Batch<'a> {
                 self.released_for
                     .push((receipt.queue, (*ready_at).max(now)));
             }
-            Wanted::Bury { receipt, why } => self.buried.push(receipt, why),
+            Wanted::Bury {
+                receipt,
+                why,
+                spent,
+            } => self.buried.push(receipt, why, *spent),
             Wanted::Extend { receipt, until } => self.extended.push(receipt, *until),
         }
     }

@@ -29,6 +29,7 @@ pub(crate) enum Wanted {
     Bury {
         receipt: Receipt,
         why: Label,
+        spent: bool,
     },
     Extend {
         receipt: Receipt,

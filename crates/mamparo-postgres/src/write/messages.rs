@@ -5,7 +5,6 @@ use mamparo_durable::machine::{Label, Utc};
 use sqlx::postgres::PgConnection;
 use sqlx::{Error, query};
 
-use super::rows::text;
 use super::statements;
 
 /// Messages and the leases under which they were taken: what is under another lease by now is left alone.
@@ -104,12 +103,15 @@ impl ExtendRows {
 pub(super) struct BuryRows {
     receipts: ReceiptRows,
     why: Vec<String>,
+    /// 1 for a delivery that nobody saw.
+    unspent: Vec<i64>,
 }
 
 impl BuryRows {
-    pub(super) fn push(&mut self, receipt: &Receipt, why: &Label) {
+    pub(super) fn push(&mut self, receipt: &Receipt, why: &Label, spent: bool) {
         self.receipts.push(receipt);
-        self.why.push(text(why).into_owned());
+        self.unspent.push(i64::from(!spent));
+        self.why.push(why.as_str().to_owned());
     }
 
     pub(super) async fn write(self, connection: &mut PgConnection, now: Utc) -> Result<(), Error> {
@@ -123,6 +125,7 @@ impl BuryRows {
             .bind(self.why);
         statement
             .bind(now.millis())
+            .bind(self.unspent)
             .execute(connection)
             .await
             .map(drop)

@@ -1,7 +1,5 @@
 //! Columns of rows, as the statements take them.
 
-use std::borrow::Cow;
-
 use mamparo_durable::backend::{Message, NewTransaction, QueueName};
 use mamparo_durable::machine::{
     AuditEvent, Expect, Label, Progress, Schedule, State, TransactionId, Utc,
@@ -11,17 +9,6 @@ use sqlx::query::Query;
 use sqlx::{Error, Postgres, Row as _, query};
 
 use super::statements;
-
-type Text<'a> = Cow<'a, str>;
-
-/// PostgreSQL's text has no NUL, which a reason may have.
-pub(super) fn text(label: &Label) -> Text<'_> {
-    let label = label.as_str();
-    if label.contains('\0') {
-        return Cow::Owned(label.replace('\0', "\u{fffd}"));
-    }
-    Cow::Borrowed(label)
-}
 
 fn millis(instant: Option<Utc>) -> Option<i64> {
     instant.map(Utc::millis)
@@ -38,7 +25,7 @@ struct ProgressRows<'a> {
     postponements: Vec<i64>,
     next_fire_at: Vec<Option<i64>>,
     updated_at: Vec<i64>,
-    reason: Vec<Option<Text<'a>>>,
+    reason: Vec<Option<&'a str>>,
     ended: Vec<Option<&'static str>>,
 }
 
@@ -52,7 +39,7 @@ impl<'a> ProgressRows<'a> {
         self.postponements.push(to.postponements.into());
         self.next_fire_at.push(millis(to.next_fire_at));
         self.updated_at.push(to.updated_at.millis());
-        self.reason.push(to.reason.as_ref().map(text));
+        self.reason.push(to.reason.as_ref().map(Label::as_str));
         self.ended
             .push(to.end.map(mamparo_durable::machine::End::as_str));
     }
@@ -76,10 +63,10 @@ impl<'a> ProgressRows<'a> {
 #[derive(Default)]
 pub(super) struct BeginRows<'a> {
     progress: ProgressRows<'a>,
-    kind: Vec<Text<'a>>,
-    customer: Vec<Option<Text<'a>>>,
-    dependency: Vec<Option<Text<'a>>>,
-    trace: Vec<Option<Text<'a>>>,
+    kind: Vec<&'a str>,
+    customer: Vec<Option<&'a str>>,
+    dependency: Vec<Option<&'a str>>,
+    trace: Vec<Option<&'a str>>,
     max_attempts: Vec<i64>,
     max_postponements: Vec<i64>,
     give_up_at: Vec<i64>,
@@ -91,10 +78,12 @@ impl<'a> BeginRows<'a> {
     pub(super) fn push(&mut self, new: &'a NewTransaction, stands: &'a Progress) {
         let terms = &*new.record.terms;
         self.progress.push(&terms.id, stands);
-        self.kind.push(text(&terms.kind));
-        self.customer.push(terms.customer.as_ref().map(text));
-        self.dependency.push(terms.dependency.as_ref().map(text));
-        self.trace.push(terms.trace.as_ref().map(text));
+        self.kind.push(terms.kind.as_str());
+        self.customer
+            .push(terms.customer.as_ref().map(Label::as_str));
+        self.dependency
+            .push(terms.dependency.as_ref().map(Label::as_str));
+        self.trace.push(terms.trace.as_ref().map(Label::as_str));
         self.max_attempts.push(terms.max_attempts.into());
         self.max_postponements.push(terms.max_postponements.into());
         self.give_up_at.push(terms.give_up_at.millis());
@@ -170,13 +159,13 @@ pub(super) struct HistoryRows<'a> {
     seq: Vec<i64>,
     fire_at: Vec<Option<i64>>,
     cause: Vec<&'static str>,
-    reason: Vec<Option<Text<'a>>>,
+    reason: Vec<Option<&'a str>>,
 }
 
 impl<'a> HistoryRows<'a> {
     pub(super) fn push(&mut self, id: &'a TransactionId, event: &'a AuditEvent) {
         self.begun(id, event);
-        self.reason.push(event.reason.as_ref().map(text));
+        self.reason.push(event.reason.as_ref().map(Label::as_str));
     }
 
     /// The first one, that has no reason.
@@ -224,7 +213,7 @@ pub(super) struct MessageRows<'a> {
     attempt: Vec<i64>,
     seq: Vec<i64>,
     outcome: Vec<Option<&'static str>>,
-    reason: Vec<Option<Text<'a>>>,
+    reason: Vec<Option<&'a str>>,
     not_before: Vec<Option<i64>>,
 }
 
@@ -251,7 +240,7 @@ impl<'a> MessageRows<'a> {
             Message::Answer { id, answer } => {
                 self.named(QueueName::Answers, id, answer.attempt, answer.seq);
                 self.outcome.push(Some(answer.outcome.as_str()));
-                self.reason.push(answer.reason.as_ref().map(text));
+                self.reason.push(answer.reason.as_ref().map(Label::as_str));
                 self.not_before.push(millis(answer.not_before));
             }
         }

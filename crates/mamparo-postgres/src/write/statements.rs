@@ -84,9 +84,10 @@ WHERE m.number = w.number AND m.lease = w.lease AND m.ready_at > $4";
 
 pub(crate) const BURY: &str = "\
 WITH gone AS (
-    DELETE FROM messages m USING unnest($1::bigint[], $2::bigint[], $3::text[]) AS w (number, lease, why)
+    DELETE FROM messages m USING unnest($1::bigint[], $2::bigint[], $3::text[], $5::bigint[]) AS w (number, lease, why, unspent)
     WHERE m.number = w.number AND m.lease = w.lease
-    RETURNING m.queue, m.transaction_id, m.attempt, m.seq, m.outcome, m.reason, m.not_before, m.deliveries, w.why
+    RETURNING m.queue, m.transaction_id, m.attempt, m.seq, m.outcome, m.reason, m.not_before,
+        m.deliveries - w.unspent, w.why
 )
 INSERT INTO dead_letters (queue, transaction_id, attempt, seq, outcome, reason, not_before, deliveries, why, buried_at)
 SELECT gone.*, $4::bigint FROM gone";
@@ -107,5 +108,5 @@ pub(crate) const STATEMENTS: [(&str, &str, usize); 14] = [
     ("acknowledge", ACKNOWLEDGE, 2),
     ("release", RELEASE, 4),
     ("extend", EXTEND, 4),
-    ("bury", BURY, 4),
+    ("bury", BURY, 5),
 ];
