@@ -3,6 +3,7 @@
 //! - `admin` looks at a program's policies over HTTP, and acts on them
 //! - `dead` asks a dead dependency, and counts what reaches it
 //! - `grpc` calls and serves gRPC with other implementations at the far end
+//! - `idempotency` kills servers of payments, loses their answers, and counts what was paid
 //! - `interleaved` tries out how threads may interleave over shared state
 //! - `isolation` lets one dependency be slow beside a healthy one
 //! - `laws` runs every layer through the service laws
@@ -24,6 +25,8 @@ mod admin;
 mod dead;
 #[cfg(test)]
 mod grpc;
+#[cfg(test)]
+mod idempotency;
 #[cfg(test)]
 mod interleaved;
 #[cfg(test)]
