@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 const MAX_READERS: usize = 64;
 
 /// As much of the file as the thread that writes keeps, in KiB: what does not fit is written twice.
-const CACHE_KIB: u32 = 24 * 1024;
+const CACHE_KIB: u32 = 12 * 1024;
 
 /// As much as each thread that reads does.
 const READER_CACHE_KIB: u32 = 4 * 1024;
@@ -101,7 +101,7 @@ impl SqliteDurableBuilder {
         self
     }
 
-    /// Sets how much of the file the thread that writes keeps in memory, 24 MiB by default; those that read keep 4 MiB each.
+    /// Sets how much of the file the thread that writes keeps in memory, 12 MiB by default; those that read keep 4 MiB each.
     #[must_use]
     pub const fn cache_kib(mut self, kib: u32) -> Self {
         self.settings.cache_kib = kib;

@@ -1,0 +1,231 @@
+//! What a deferral and a fire cost in SQLite, with few or many transactions waiting beside them.
+//!
+//! `cargo bench -p mamparo-bench --bench durable`; `MAMPARO_BENCH_TRANSACTIONS=100000` for how many go through, 20 000 else, and
+//! `MAMPARO_BENCH_WAITING=1000000` for how many wait meanwhile, none else.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mamparo_core::clock;
+use mamparo_durable::backend::{Backend, Committed, NewTransaction, PostponeDue, QueueName};
+use mamparo_durable::handler::{FireHandler, Runner, Settlement, plan};
+use mamparo_durable::machine::{
+    Answer, Context, Input, Note, Outcome, Patience, Record, Reply, Run, TransactionId, Utc,
+};
+use mamparo_durable::policy::Policy;
+use mamparo_sqlite::SqliteDurable;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tower::{Service, ServiceExt};
+
+const CALLERS: usize = 512;
+const FEW_CALLERS: usize = 64;
+const TOGETHER: usize = 500;
+const LEASE: Duration = Duration::from_secs(600);
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    // Below the build's folder, since a temporary one may lie in memory.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("engine.db");
+    runtime.block_on(async {
+        let (transactions, waiting) = (size("TRANSACTIONS", 20_000), size("WAITING", 0));
+        fill(&path, waiting).await;
+        let begun = clock::now();
+        let backend = SqliteDurable::open(&path).unwrap().backend();
+        println!("opened in {:?}", begun.elapsed());
+        run(&backend, transactions).await;
+        println!(
+            "the file has {} MiB",
+            fs::metadata(&path).unwrap().len() >> 20
+        );
+    });
+}
+
+fn size(name: &str, default: usize) -> usize {
+    let asked = std::env::var(format!("MAMPARO_BENCH_{name}"));
+    asked.map_or(default, |asked| asked.parse().unwrap())
+}
+
+async fn run(backend: &Backend, transactions: usize) {
+    let runner = Runner::builder(backend.clone()).build();
+    let store = backend.store();
+    let begin = {
+        let runner = runner.clone();
+        move |number| begin(runner.clone(), number)
+    };
+    measured("begin", transactions, each(CALLERS, 0..transactions, begin)).await;
+    let defer = {
+        let runner = runner.clone();
+        move |number| defer(runner.clone(), number)
+    };
+    let half = transactions / 2;
+    let many = each(CALLERS, 0..half, defer.clone());
+    measured("defer, 512 callers", half, many).await;
+    let few = each(FEW_CALLERS, half..half * 2, defer);
+    measured("defer, 64 callers", half, few).await;
+    let now = runner.now();
+    let mut due = PostponeDue::new("psp".into(), now, now, Duration::ZERO, u64::MAX);
+    due.due_before = Utc::MAX;
+    let postpone = backend.outbox().unwrap().postpone(due);
+    measured("postpone", half * 2, postpone).await.unwrap();
+    measured("fire", half * 2, fire(backend, &runner, half * 2)).await;
+    let patience = Patience {
+        in_flight: Duration::ZERO,
+        ..Patience::default()
+    };
+    let stuck = measured("find stuck", 1, store.stuck(runner.now(), patience, 10_000)).await;
+    println!("  {} of them", stuck.unwrap().len());
+    measured("census", 1, store.census(runner.now()))
+        .await
+        .unwrap();
+    let fires = backend.queue(QueueName::Fires);
+    measured("depth", 1, fires.depth()).await.unwrap();
+    let idle = measured("ten seconds without anything due", 1, async {
+        tokio::time::timeout(Duration::from_secs(10), fires.ready()).await
+    });
+    drop(idle.await);
+}
+
+fn id(number: usize) -> TransactionId {
+    TransactionId::new(format!("payment-{number:08}x")).unwrap()
+}
+
+fn transaction(runner: &Runner, number: usize, dependency: &str) -> NewTransaction {
+    let mut terms = runner.terms(id(number), "payment", None);
+    terms.dependency = Some(dependency.into());
+    NewTransaction::new(Record::in_flight(terms), vec![0; 200]).unwrap()
+}
+
+fn refused() -> Input {
+    Input::Answer(Answer::new(1, 0, Outcome::Refused).with_reason("CANCELLED"))
+}
+
+async fn begin(runner: Runner, number: usize) {
+    let new = transaction(&runner, number, "psp");
+    runner.begin(new, None).await.unwrap();
+}
+
+/// Handler A's whole step.
+async fn defer(runner: Runner, number: usize) {
+    let handled = runner.handle(&id(number), |_| refused(), None).await;
+    assert_eq!(handled.unwrap().note, Note::Applied);
+}
+
+/// Handler B's whole step, from the queue to the acknowledgement.
+async fn fire(backend: &Backend, runner: &Runner, transactions: usize) {
+    let fires = backend.queue(QueueName::Fires);
+    let (handler, places) = (
+        FireHandler::new(runner.clone(), ()),
+        Arc::new(Semaphore::new(CALLERS)),
+    );
+    let mut left = transactions;
+    while left > 0 {
+        fires.ready().await;
+        let taken = fires.take(TOGETHER, LEASE).await.unwrap();
+        left -= taken.len();
+        for fire in taken {
+            let place = Arc::clone(&places).acquire_owned().await.unwrap();
+            let mut handler = handler.clone();
+            tokio::spawn(async move {
+                let handled = handler.ready().await.unwrap().call(fire).await.unwrap();
+                assert_eq!(handled.settlement, Settlement::Acknowledged);
+                drop(place);
+            });
+        }
+    }
+    let _all = places.acquire_many(CALLERS as u32).await.unwrap();
+}
+
+/// Transactions that wait for another dependency, for hours.
+async fn fill(path: &Path, waiting: usize) {
+    let backend = SqliteDurable::open(path).unwrap().backend();
+    let runner = Runner::builder(backend.clone()).build();
+    for first in (0..waiting).step_by(TOGETHER) {
+        let numbers = first..first + TOGETHER;
+        let steps = numbers.map(|number| {
+            let new = transaction(&runner, 10_000_000 + number, "other");
+            let (policy, record) = (Policy::default(), new.record.clone());
+            let context = Context::new(runner.now(), fastrand::f64(), &policy);
+            let mut run = Run::new(refused());
+            let loaded = Reply::Loaded(Some(record.progress));
+            run.reply(loaded, &record.terms, &context);
+            let mut step = plan(run, &record.terms, &context).step;
+            step.begin = Some(new);
+            step
+        });
+        let steps = steps.collect();
+        for committed in backend.outbox().unwrap().commit(steps).await {
+            assert!(matches!(committed.unwrap(), Committed::Applied { .. }));
+        }
+    }
+}
+
+/// Calls for each number, so many at a time, and says how long the slowest hundredth took.
+async fn each<W: Future<Output = ()> + Send + 'static>(
+    callers: usize,
+    numbers: std::ops::Range<usize>,
+    work: impl Fn(usize) -> W + Clone + Send + 'static,
+) {
+    let (next, mut under_way) = (Arc::new(AtomicUsize::new(numbers.start)), JoinSet::new());
+    for _ in 0..callers {
+        let (next, work) = (Arc::clone(&next), work.clone());
+        under_way.spawn(async move {
+            let mut times = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= numbers.end {
+                    return times;
+                }
+                let begun = clock::now();
+                work(number).await;
+                times.push(begun.elapsed());
+            }
+        });
+    }
+    let mut times = under_way.join_all().await.concat();
+    times.sort_unstable();
+    let at = |share: usize| times[(times.len() - 1) * share / 100];
+    println!("  p50 {:?}, p99 {:?}", at(50), at(99));
+}
+
+async fn measured<T>(what: &str, count: usize, work: impl Future<Output = T>) -> T {
+    let (begun, busy) = (clock::now(), busy());
+    let done = work.await;
+    let (took, busy) = (begun.elapsed(), self::busy() - busy);
+    let rate = count as f64 / took.as_secs_f64();
+    let each = busy.as_secs_f64() * 1e6 / count as f64;
+    println!(
+        "{what}: {count} in {took:.2?}, {rate:.0} a second, {each:.1} µs of the processor each, {} MiB resident",
+        resident()
+    );
+    done
+}
+
+/// The processor's time of this process, on all of its threads.
+fn busy() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap()
+}
+
+fn resident() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
+    (pages.unwrap_or_default() * 4096) >> 20
+}
