@@ -156,6 +156,40 @@ async fn a_row_that_makes_no_sense_fails_alone() {
     backend.store().census(disk.hands.now()).await.unwrap();
 }
 
+/// Whatever fails in the middle of a step, such as a damaged page: the commit is given up, and can be asked for again.
+#[tokio::test]
+async fn a_step_that_fails_half_way_is_undone_with_all_that_shares_its_commit() {
+    let disk = Disk::new();
+    let backend = disk.open();
+    let runner = disk.runner(&backend);
+    for name in ["before", "fails"] {
+        begin(&runner, name).await;
+    }
+    let fails = "CREATE TRIGGER fails BEFORE INSERT ON mamparo_durable_event
+        WHEN NEW.of = (SELECT number FROM mamparo_durable WHERE id = 'fails') AND NEW.to_state = 'SCHEDULED'
+        BEGIN SELECT RAISE(ABORT, 'on purpose'); END";
+    disk.raw().execute_batch(fails).unwrap();
+    let mut steps = Vec::new();
+    for name in ["before", "fails"] {
+        let record = runner.load(&id(name)).await.unwrap().unwrap();
+        steps.push(step(&record, refused(1), disk.hands.now()));
+    }
+    let outbox = backend.outbox().unwrap();
+    for done in outbox.commit(steps.clone()).await {
+        assert_eq!(done.unwrap_err().trouble(), Trouble::Unavailable);
+    }
+    for name in ["before", "fails"] {
+        let record = runner.load(&id(name)).await.unwrap().unwrap();
+        assert_eq!(record.progress.state, State::InFlight, "{name}");
+        let history = backend.store().history(id(name), 0, 9).await.unwrap();
+        assert_eq!(history.len(), 1, "{name}");
+    }
+    disk.raw().execute_batch("DROP TRIGGER fails").unwrap();
+    for done in outbox.commit(steps).await {
+        done.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_backup_is_a_whole_engine() {
     let disk = Disk::new();
