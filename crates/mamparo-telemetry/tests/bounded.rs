@@ -24,7 +24,7 @@ use tower::{Layer, ServiceExt};
 const SDK_LIMIT: usize = 2_000;
 
 /// More than any of our bounds.
-const MANY: usize = 5_000;
+const MANY: usize = MAX_NAMES + 1_000;
 
 struct Counted {
     provider: SdkMeterProvider,
