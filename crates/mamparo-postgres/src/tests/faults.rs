@@ -4,8 +4,9 @@ use mamparo_core::clock;
 use mamparo_durable::backend::{Begun, QueueName, Store as _, Trouble};
 use mamparo_testkit::private::PrivatePostgres;
 use mamparo_testkit::proxy::{Fault, FaultProxy};
+use sqlx::Executor as _;
 
-use super::support::{id, new, schema, settings};
+use super::support::{connection, fresh_with, id, new, schema, settings};
 use crate::Postgres;
 
 /// Begins it, asking again as a caller does, and says how often it was refused.
@@ -104,6 +105,23 @@ async fn who_waits_for_messages_is_woken_again_after_a_restart() {
 }
 
 #[tokio::test]
+async fn of_connections_from_before_a_restart_one_fails_and_the_others_are_not_tried() {
+    let server = PrivatePostgres::start().await;
+    let postgres = Postgres::connect(settings(&server.url()).build().unwrap())
+        .await
+        .unwrap();
+    let answers = postgres.queue(QueueName::Answers);
+    futures_util::future::join_all((0..8).map(|_| answers.depth())).await;
+    server.stop().await;
+    server.restart().await;
+    let mut failed = 0;
+    for _ in 0..10 {
+        failed += usize::from(answers.depth().await.is_err());
+    }
+    assert!(failed <= 1, "{failed} failed");
+}
+
+#[tokio::test]
 async fn connections_that_are_cut_or_swallowed_fail_in_bounded_time_and_are_replaced() {
     let server = PrivatePostgres::shared().await;
     let proxy = FaultProxy::start(server.address()).await;
@@ -156,4 +174,55 @@ async fn a_server_that_does_not_answer_is_told_in_one_line_at_the_start() {
         error.to_string(),
         "PostgreSQL does not answer; it is asked again"
     );
+}
+
+/// Somebody holds the table: what waits behind it fails in bounded time, and what finds no room at once.
+#[tokio::test]
+async fn a_table_that_somebody_locks_lets_no_more_wait_than_may_and_none_for_ever() {
+    let postgres = fresh_with(|settings| {
+        settings
+            .waiting(2)
+            .writers(1)
+            .acquire_timeout(Duration::from_millis(500))
+            .statement_timeout(Duration::from_secs(3))
+    })
+    .await;
+    begin(&postgres, "before").await;
+    let mut locker = connection(&postgres).await;
+    locker
+        .execute("SET idle_in_transaction_session_timeout = 0; BEGIN")
+        .await
+        .unwrap();
+    locker.execute("LOCK TABLE transactions").await.unwrap();
+    let start = clock::now();
+    let waiting = (0..10).map(|number| {
+        let postgres = postgres.clone();
+        async move {
+            // One after the other, so that the first is with the writer before the last looks for room.
+            tokio::time::sleep(Duration::from_millis(50 * number)).await;
+            let error = postgres
+                .begin(new(&format!("t{number}")))
+                .await
+                .unwrap_err();
+            assert_eq!(error.trouble(), Trouble::Unavailable);
+            error.to_string()
+        }
+    });
+    let errors = futures_util::future::join_all(waiting).await;
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+    let full = errors
+        .iter()
+        .filter(|error| error.starts_with("too many writes wait"))
+        .count();
+    let timed_out = errors
+        .iter()
+        .filter(|error| error.contains("57014"))
+        .count();
+    assert!(full >= 5 && timed_out >= 2, "{errors:#?}");
+    locker.execute("ROLLBACK").await.unwrap();
+    begin(&postgres, "after").await;
 }

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mamparo_core::clock;
-use mamparo_durable::backend::{Message, Outbox as _, QueueName};
+use mamparo_durable::backend::{Message, Outbox as _, QueueName, Scheduler as _, Step};
 use mamparo_durable::handler::{Runner, Settlement};
-use mamparo_durable::machine::{Answer, Fire, Input, Outcome};
+use mamparo_durable::machine::{Answer, Fire, Input, Outcome, Schedule};
 use mamparo_testkit::private::PrivatePostgres;
 
 use super::support::{commit_all, id, new, now, schema, settings, sql, waiting};
 use crate::Postgres;
-use mamparo_durable::backend::Step;
 
 const CALLERS: usize = 512;
 const LEASE: Duration = Duration::from_secs(600);
@@ -148,7 +147,7 @@ async fn speed_of_whole_steps() {
         if queue == QueueName::Fires {
             sql(
                 &engines[0],
-                "UPDATE messages SET ready_at = 0 WHERE queue = 'fires'; VACUUM ANALYZE",
+                "UPDATE messages SET ready_at = 0 WHERE queue = 'fires'",
             )
             .await;
         }
@@ -191,6 +190,60 @@ async fn speed_of_whole_steps() {
         )
         .await;
     }
+}
+
+/// How late fires are taken at a steady rate, beside so many that wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "measures: it takes long, and the machine for itself"]
+async fn speed_of_fires_that_come_due_one_after_the_other() {
+    const EACH_SECOND: u64 = 2_000;
+    let (server, engines) = engines().await;
+    let (engine, crowd) = (&engines[0], many(100_000));
+    let schedule = |fire_at| Schedule {
+        attempt: 2,
+        seq: 0,
+        fire_at,
+    };
+    let never = now().plus(Duration::from_secs(86_400));
+    for part in (0..crowd).collect::<Vec<_>>().chunks(5_000) {
+        let crowd = part
+            .iter()
+            .map(|number| (id(&name(*number)), schedule(never)));
+        engine.create(crowd.collect()).await;
+    }
+    let (start, count) = (now().plus(Duration::from_secs(4)), 10 * EACH_SECOND);
+    let due = |number: u64| start.plus(Duration::from_millis(number * 1_000 / EACH_SECOND));
+    for part in (0..count).collect::<Vec<_>>().chunks(5_000) {
+        let due = part
+            .iter()
+            .map(|number| (id(&format!("due-{number}")), schedule(due(*number))));
+        engine.create(due.collect()).await;
+    }
+    let before = cpu(&server);
+    let (fires, mut late) = (engine.queue(QueueName::Fires), Vec::new());
+    while (late.len() as u64) < count {
+        let taken = fires.take(256, LEASE).await.unwrap();
+        let at = now();
+        late.extend(taken.iter().map(|fire| at.millis() - fire.since.millis()));
+        if taken.is_empty() {
+            fires.ready().await;
+        } else {
+            fires
+                .acknowledge(taken.into_iter().map(|fire| fire.receipt).collect())
+                .await
+                .unwrap();
+        }
+    }
+    let after = cpu(&server);
+    late.sort_unstable();
+    let place = |share: usize| late[late.len() * share / 100 - 1];
+    println!(
+        "{EACH_SECOND}/s due beside {crowd}: late by p50 {} ms, p99 {} ms, at least {} ms; CPU {:.0} us each",
+        place(50),
+        place(99),
+        late[0],
+        (after.0 + after.1 - before.0 - before.1) * 1_000.0 / count as f64
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
