@@ -1,5 +1,7 @@
 //! Shows a server's life: it waits for what it needs, tells callers what is left and whose fault it is, and stops when told to.
 
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
 use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
