@@ -19,7 +19,7 @@ use crate::database::Database;
 
 /// Everything of the defer plane in one SQLite file. Clones share it; its threads end with the last of them.
 ///
-/// See the [module's documentation](super).
+/// Its guarantees, sizes and backup are told in `docs/durable.md`.
 #[derive(Clone)]
 pub struct SqliteDurable {
     shared: Arc<Shared>,
