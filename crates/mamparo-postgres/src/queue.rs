@@ -210,18 +210,22 @@ impl PostgresQueue {
         });
         Ok(usize::try_from(done.await?.rows_affected()).unwrap_or(usize::MAX))
     }
+
+    /// Writes all; the first that can't be written is what is told.
+    async fn write_all(
+        &self,
+        wanted: impl Iterator<Item = Wanted> + Send,
+    ) -> Result<(), BackendError> {
+        let written = self.postgres.desk().write_all(wanted).await;
+        written.into_iter().try_for_each(|done| done.map(drop))
+    }
 }
 
 impl Queue for PostgresQueue {
     fn publish(&self, messages: Vec<Message>) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(async move {
             let wanted = messages.into_iter().map(Wanted::Publish);
-            self.postgres
-                .desk()
-                .write_all(wanted)
-                .await
-                .into_iter()
-                .try_for_each(|done| done.map(drop))
+            self.write_all(wanted).await
         })
     }
 
@@ -240,12 +244,7 @@ impl Queue for PostgresQueue {
     fn acknowledge(&self, receipts: Vec<Receipt>) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(async move {
             let wanted = receipts.into_iter().map(Wanted::Acknowledge);
-            self.postgres
-                .desk()
-                .write_all(wanted)
-                .await
-                .into_iter()
-                .try_for_each(|done| done.map(drop))
+            self.write_all(wanted).await
         })
     }
 
@@ -293,12 +292,7 @@ impl Queue for PostgresQueue {
             let wanted = receipts
                 .into_iter()
                 .map(|receipt| Wanted::Extend { receipt, until });
-            self.postgres
-                .desk()
-                .write_all(wanted)
-                .await
-                .into_iter()
-                .try_for_each(|done| done.map(drop))
+            self.write_all(wanted).await
         })
     }
 

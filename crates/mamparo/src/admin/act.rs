@@ -11,7 +11,7 @@ use mamparo_core::breaker::BreakerState;
 use mamparo_core::{CallContext, Dependency, Event, What};
 use serde_json::json;
 
-use super::answer::{Problem, written};
+use super::answer::{Refusal, written};
 use super::followed::OBSERVES;
 use super::guard::Denied;
 use super::peer::Peer;
@@ -27,7 +27,7 @@ enum Action {
 }
 
 /// Why nothing was done: a word for the observer, and the answer.
-type Refused = (&'static str, Problem);
+type Refused = (&'static str, Refusal);
 
 impl Action {
     fn named(name: &str) -> Option<Self> {
@@ -55,7 +55,7 @@ pub(super) async fn act(
     State(shared): State<Arc<Shared>>,
     path: Result<Path<(String, String)>, PathRejection>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refusal> {
     let (name, action) = path.map(|Path(path)| path).unwrap_or_default();
     let (action, name) = (Action::named(&action), name.as_str());
     let done = shared.attempt(name, action, &request);
@@ -74,7 +74,7 @@ impl Shared {
             let peer = Peer::of(request.extensions());
             guard.admit(request.headers(), peer).map_err(denied)?;
         }
-        let not_found = |detail| ("not_found", Problem::new(StatusCode::NOT_FOUND, detail));
+        let not_found = |detail| ("not_found", Refusal::new(StatusCode::NOT_FOUND, detail));
         let action = action
             .ok_or_else(|| not_found("there is no such action: force-open, close or reset"))?;
         let policy = self
@@ -83,13 +83,13 @@ impl Shared {
             .map_err(|_| not_found("the policies name no such dependency"))?;
         if self.only.as_ref().is_some_and(|only| !only.contains(name)) {
             let detail = "actions are not allowed on this dependency";
-            return Err(("forbidden", Problem::new(StatusCode::FORBIDDEN, detail)));
+            return Err(("forbidden", Refusal::new(StatusCode::FORBIDDEN, detail)));
         }
         let breakers = OBSERVES.into_iter().zip(policy.breakers());
         let breakers: Vec<_> = breakers
             .filter_map(|(observes, handle)| Some((observes, handle?)))
             .collect();
-        let conflict = |detail| ("conflict", Problem::new(StatusCode::CONFLICT, detail));
+        let conflict = |detail| ("conflict", Refusal::new(StatusCode::CONFLICT, detail));
         if breakers.is_empty() {
             return Err(conflict("the policy of this dependency has no breaker"));
         }
@@ -134,18 +134,18 @@ fn denied(denied: Denied) -> Refused {
     match denied {
         Denied::Missing => (
             "unauthorized",
-            Problem::unauthorized(
+            Refusal::unauthorized(
                 "actions need a token: Authorization: Bearer TOKEN",
                 "Bearer",
             ),
         ),
         Denied::Wrong => (
             "unauthorized",
-            Problem::unauthorized("this is not the token", r#"Bearer error="invalid_token""#),
+            Refusal::unauthorized("this is not the token", r#"Bearer error="invalid_token""#),
         ),
         Denied::TooMany(wait) => (
             "too_many_failures",
-            Problem::new(
+            Refusal::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many wrong tokens came from this address",
             )

@@ -4,61 +4,51 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
-};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
-use serde_json::json;
 
-/// An answer that is no success, in words of our own.
+use crate::problem::Problem;
+
+/// An answer that is no success, in words of our own; like all answers here for no cache.
 #[derive(Debug)]
-pub(super) struct Problem {
-    status: StatusCode,
-    detail: &'static str,
-    header: Option<(HeaderName, HeaderValue)>,
+pub(super) struct Refusal {
+    problem: Problem,
+    /// Which token is asked for (RFC 6750 §3).
+    challenge: Option<&'static str>,
 }
 
-impl Problem {
-    pub(super) const fn new(status: StatusCode, detail: &'static str) -> Self {
+impl Refusal {
+    pub(super) fn new(status: StatusCode, detail: &'static str) -> Self {
         Self {
-            status,
-            detail,
-            header: None,
+            problem: Problem::blank(status).with_detail(detail),
+            challenge: None,
         }
     }
 
     /// Asks for the token; `error` where one was sent (RFC 6750 §3.1).
-    pub(super) const fn unauthorized(detail: &'static str, challenge: &'static str) -> Self {
+    pub(super) fn unauthorized(detail: &'static str, challenge: &'static str) -> Self {
         Self {
-            status: StatusCode::UNAUTHORIZED,
-            detail,
-            header: Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge))),
+            challenge: Some(challenge),
+            ..Self::new(StatusCode::UNAUTHORIZED, detail)
         }
     }
 
     /// Says when to come back.
-    pub(super) fn after(self, wait: Duration) -> Self {
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        Self {
-            header: Some((RETRY_AFTER, seconds.max(1).into())),
-            ..self
-        }
+    pub(super) fn after(mut self, wait: Duration) -> Self {
+        self.problem = self.problem.with_retry_after(wait);
+        self
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let problem = json!({
-            "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or("Error"),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-        });
-        let mut response = with(self.status, "application/problem+json", problem.to_string());
-        if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, value);
+        let mut response = self.problem.answer(0.0, true).map(Body::from);
+        let headers = response.headers_mut();
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }
+        uncached(headers);
         response
     }
 }
@@ -69,7 +59,7 @@ pub(super) fn written(status: StatusCode, value: &impl Serialize) -> Response {
         Ok(json) => with(status, "application/json", json),
         Err(_) => {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Problem::new(status, "what there is can't be written").into_response()
+            Refusal::new(status, "what there is can't be written").into_response()
         }
     }
 }
@@ -80,7 +70,11 @@ pub(super) fn with(status: StatusCode, kind: &'static str, body: impl Into<Body>
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    uncached(headers);
+    response
+}
+
+fn uncached(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }

@@ -9,7 +9,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use super::answer::{Problem, with, written};
+use super::answer::{Refusal, with, written};
 use super::hidden;
 use super::router::Shared;
 use crate::policy::{Origin, Policy};
@@ -23,7 +23,7 @@ pub(super) async fn all(State(shared): State<Arc<Shared>>) -> Response {
 pub(super) async fn one(
     State(shared): State<Arc<Shared>>,
     name: Name,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refusal> {
     let policy = shared.policy(name)?;
     Ok(written(StatusCode::OK, &policy.snapshot()))
 }
@@ -32,7 +32,7 @@ pub(super) async fn policy(
     State(shared): State<Arc<Shared>>,
     name: Name,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refusal> {
     let policy = shared.policy(name)?;
     let accepted = headers
         .get(ACCEPT)
@@ -53,12 +53,12 @@ pub(super) async fn policy(
 
 const JSON: &[u8] = b"application/json";
 
-pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
+pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, Refusal> {
     let Some(stream) = shared.feed.stream() else {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let detail =
             "there are as many streams of events as there may be: read the snapshot, or come back";
-        return Err(Problem::new(status, detail).after(super::guard::FORGET));
+        return Err(Refusal::new(status, detail).after(super::guard::FORGET));
     };
     Ok(with(
         StatusCode::OK,
@@ -68,12 +68,12 @@ pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response
 }
 
 impl Shared {
-    pub(super) fn policy(&self, name: Name) -> Result<Policy, Problem> {
+    pub(super) fn policy(&self, name: Name) -> Result<Policy, Refusal> {
         let found = name
             .ok()
             .and_then(|Path(name)| self.policies.dependency(&name).ok());
         found.ok_or_else(|| {
-            Problem::new(
+            Refusal::new(
                 StatusCode::NOT_FOUND,
                 "the policies name no such dependency: /dependencies has those that there are",
             )

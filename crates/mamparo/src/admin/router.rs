@@ -8,7 +8,7 @@ use axum::routing::{get, post};
 use http::StatusCode;
 use mamparo_core::Observer;
 
-use super::answer::Problem;
+use super::answer::Refusal;
 use super::feed::Feed;
 use super::guard::Guard;
 use super::{act, read, ready};
@@ -39,11 +39,11 @@ pub(super) fn router(shared: Shared) -> Router {
     }
     router
         .method_not_allowed_fallback(async || {
-            Problem::new(
+            Refusal::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "this is read with GET, and acted on with POST",
             )
         })
-        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing here"))
+        .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "there is nothing here"))
         .with_state(Arc::new(shared))
 }
