@@ -1,6 +1,7 @@
 //! Servers of one test, or of one test program: on a free port of loopback, with their own folder, gone with their owner.
 //!
 //! - [`PrivatePostgres`] is a PostgreSQL that a test stops, kills and starts again
+//! - [`PrivateRabbit`] is a RabbitMQ that a test stops, kills and starts again
 //! - [`PrivateRedis`] is a Redis that a test stops, kills and starts again
 //!
 //! Their programs are installed by `scripts/peers`. However the test program ends, also by a signal, the server is stopped
@@ -20,9 +21,11 @@
 mod folder;
 mod postgres;
 mod programs;
+mod rabbit;
 mod redis;
 #[cfg(test)]
 mod tests;
 
 pub use postgres::PrivatePostgres;
+pub use rabbit::PrivateRabbit;
 pub use redis::PrivateRedis;

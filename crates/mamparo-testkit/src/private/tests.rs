@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::programs::{Account, find};
-use super::{PrivatePostgres, PrivateRedis};
+use super::{PrivatePostgres, PrivateRabbit, PrivateRedis};
 
 /// Asks for TLS, which it refuses with one byte: enough to know a PostgreSQL by.
 fn answers(address: SocketAddr) -> bool {
@@ -62,6 +62,19 @@ async fn a_redis_answers_until_it_is_killed_and_again_after_a_restart() {
     let address = server.address();
     drop(server);
     assert!(TcpStream::connect(address).is_err());
+}
+
+#[tokio::test]
+async fn a_rabbitmq_answers_until_it_is_killed_and_again_after_a_restart() {
+    let server = PrivateRabbit::start().await;
+    let (address, folder) = (server.address(), server.folder().to_owned());
+    assert!(TcpStream::connect(address).is_ok());
+    server.kill().await;
+    assert!(TcpStream::connect(address).is_err());
+    server.restart().await;
+    assert!(TcpStream::connect(address).is_ok());
+    drop(server);
+    assert!(TcpStream::connect(address).is_err() && !folder.exists());
 }
 
 #[test]
