@@ -1,9 +1,11 @@
-//! The `mamparo` command: sends one request through the whole stack and shows what happened, demonstrates it, or checks policies.
+//! The `mamparo` command: sends one request through the whole stack and shows what happened, demonstrates it, checks policies, or runs the
+//! defer plane.
 
 mod args;
 mod call;
 mod check;
 mod completions;
+mod defer;
 mod demo;
 mod exit;
 mod explain;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, EngineCommand};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
@@ -28,6 +30,11 @@ fn main() -> ExitCode {
         Command::Check(args) => finish(check::check(args)),
         Command::Explain(args) => explain::explain(&args),
         Command::Schema => schema::schema(),
+        Command::Engine(EngineCommand::Run(args)) => finish(defer::run(args)),
+        Command::Engine(EngineCommand::Status(args)) => finish(defer::status(args)),
+        Command::Tx(command) => finish(defer::tx(command)),
+        Command::Dlq(command) => finish(defer::dlq(command)),
+        Command::Reconcile(args) => finish(defer::reconcile(args)),
         Command::Completions { shell } => completions::completions(shell),
     };
     exit.into()

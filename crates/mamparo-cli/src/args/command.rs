@@ -3,7 +3,9 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::{CallArgs, CheckArgs, DemoArgs, ExplainArgs};
+use super::{
+    CallArgs, CheckArgs, DemoArgs, DlqCommand, EngineCommand, ExplainArgs, ReconcileArgs, TxCommand,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -11,6 +13,8 @@ Examples:
   mamparo call http://localhost:8080/items     send one request, and see each attempt
   mamparo check policies.toml                  refuse a policy file that contradicts itself
   mamparo explain --policy policies.toml       say what each of its policies does
+  mamparo engine run --store sqlite:engine.db --policy policies.toml
+                                               send what was refused again when its time has come
   mamparo call --help                          all of its options, and the exit codes
   source <(mamparo completions bash)           complete options with the tab key";
 
@@ -47,6 +51,17 @@ pub(crate) enum Command {
     /// answer; then one goes down, one starves another, and one is late now and then. You see a few of the operations, a
     /// table for each kind of trouble, what the metrics say, and a line for each thing that is proved.
     Demo(DemoArgs),
+    /// Sends what was refused again when its time has come, and says how it goes.
+    #[command(subcommand)]
+    Engine(EngineCommand),
+    /// Begins, shows and operates transactions: requests that are sent again, hours later, while the answer means "not now".
+    #[command(subcommand)]
+    Tx(TxCommand),
+    /// Looks after dead letters: messages that could not be handled.
+    #[command(subcommand)]
+    Dlq(DlqCommand),
+    /// Finds transactions that are stuck, and brings them back on their way; a running engine does so all the time.
+    Reconcile(ReconcileArgs),
     /// Prints the completions of a shell.
     Completions {
         /// The shell to complete for.

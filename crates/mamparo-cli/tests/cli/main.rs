@@ -18,6 +18,8 @@ mod collector;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod durable;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod export;

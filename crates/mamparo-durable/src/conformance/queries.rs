@@ -46,6 +46,12 @@ pub async fn what_is_stuck_is_found_and_nothing_else(backend: Backend) {
     )
     .await;
     put(&backend, "just written", stands(State::Sending, now, now)).await;
+    put(
+        &backend,
+        "just fired again",
+        stands(State::Scheduled, now, old(2)),
+    )
+    .await;
     put(&backend, "ended", |it| Progress {
         updated_at: old(9),
         state: State::Failed,

@@ -202,7 +202,7 @@ pub enum Gate {
 pub struct Patience {
     /// In `SCHEDULING`, since it was last written; 60 s by default.
     pub scheduling: Duration,
-    /// In `SCHEDULED`, since it was due; 60 s by default.
+    /// In `SCHEDULED`, since it was due, and since it was last written; 60 s by default.
     pub scheduled: Duration,
     /// In `SENDING`, since it was last written; 60 s by default.
     pub sending: Duration,

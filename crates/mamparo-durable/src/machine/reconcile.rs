@@ -16,8 +16,11 @@ pub(super) fn decide(case: &Case<'_>, patience: Patience) -> Decision {
     }
 }
 
+/// Long past its instant, and not fired again just now: its fire may be waiting in the queue.
 fn overdue(case: &Case<'_>, fire_at: Option<Utc>, patience: Patience) -> bool {
-    let due = fire_at.is_some_and(|fire_at| case.context.now >= fire_at.plus(patience.scheduled));
+    let now = case.context.now;
+    let due = fire_at.is_some_and(|fire_at| now >= fire_at.plus(patience.scheduled))
+        && now.since(case.progress.updated_at) >= patience.scheduled;
     due || !case.context.holds(Guard::ReconcilerWaits)
 }
 

@@ -113,9 +113,12 @@ fn is_stuck(progress: &Progress, now: Utc, patience: Patience) -> bool {
         State::InFlight => since_write >= patience.in_flight,
         State::Scheduling => since_write >= patience.scheduling,
         State::Sending => since_write >= patience.sending,
-        State::Scheduled => progress
-            .next_fire_at
-            .is_some_and(|due| now >= due.plus(patience.scheduled)),
+        State::Scheduled => {
+            since_write >= patience.scheduled
+                && progress
+                    .next_fire_at
+                    .is_some_and(|due| now >= due.plus(patience.scheduled))
+        }
         State::Succeeded | State::Failed => false,
     }
 }

@@ -52,6 +52,12 @@ impl Wait {
         wait
     }
 
+    /// Returns the longest wait, before the jitter.
+    #[must_use]
+    pub const fn cap(&self) -> Duration {
+        self.cap
+    }
+
     /// Returns the wait before the jitter of the first time.
     #[must_use]
     pub const fn base(&self) -> Duration {

@@ -34,7 +34,8 @@ const STUCK: &str = concat!(
     UNION ALL (SELECT ",
     columns!(),
     " FROM transactions \
-    WHERE ended IS NULL AND state = 'SCHEDULED' AND next_fire_at <= $4 ORDER BY next_fire_at LIMIT $5)) AS stuck \
+    WHERE ended IS NULL AND state = 'SCHEDULED' AND next_fire_at <= $4 AND updated_at <= $4 \
+    ORDER BY next_fire_at LIMIT $5)) AS stuck \
     ORDER BY updated_at LIMIT $5"
 );
 

@@ -81,7 +81,7 @@ pub(super) const STUCK: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM mamparo_durable INDEXED BY mamparo_durable_live
-    WHERE ended IS NULL AND state = ?1 AND watched_from <= ?2 ORDER BY watched_from LIMIT ?3"
+    WHERE ended IS NULL AND state = ?1 AND watched_from <= ?2 AND updated_at <= ?2 ORDER BY watched_from LIMIT ?3"
 );
 
 /// Lists what fits, by id. One that can't be read is left out.

@@ -33,7 +33,12 @@ pub(super) fn describe(view: &View, stack: &str) -> String {
     let mut text = String::new();
     for line in stack.lines() {
         if line.starts_with("at worst") {
+            let deferred = rest.extract_if(.., |setting| setting.path.starts_with("defer"));
+            let deferred: Vec<_> = deferred.collect();
             settings(&mut text, "  connection:", std::mem::take(&mut rest));
+            if view.is_on("defer", false) {
+                settings(&mut text, "  defer plane:", deferred);
+            }
         }
         let of = of_layer(line, view, &mut rest);
         settings(&mut text, line, of);

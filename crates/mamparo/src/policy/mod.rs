@@ -59,6 +59,7 @@
 
 mod build;
 mod check;
+mod defer;
 mod describe;
 mod format;
 mod live;
@@ -76,6 +77,7 @@ mod view;
 mod watch;
 
 pub use check::{Plan, Segment};
+pub use defer::{Defer, DeferWait};
 pub use format::Format;
 pub use outline::Outline;
 pub use policies::{Loader, OtherProtocol, Policies, Policy, Reloads, UnknownDependency};

@@ -117,3 +117,13 @@ fn the_documented_table_is_what_the_machine_does() {
         "docs/durable.md should hold:\n{table}"
     );
 }
+
+/// Its fire may be waiting in the queue: firing it again with every cycle would fill that.
+#[test]
+fn an_overdue_one_is_fired_again_once_in_its_patience() {
+    let waits = stands(State::Scheduled, 1, Some(2), 0);
+    let again = Input::Reconcile(Patience::default());
+    let fired = judge_at(at(24), &waits, &again).write.unwrap().to;
+    assert!(judge_at(at(24), &fired, &again).write.is_none());
+    assert!(judge_at(at(25), &fired, &again).write.is_some());
+}

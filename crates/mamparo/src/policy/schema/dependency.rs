@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::defer::DEFER;
 use super::field::Field;
 use super::field::Kind::{
     Choice, Count, Duration, Flag, Limit, Number, Statuses, Switch, Table, Text, Words,
@@ -93,6 +94,12 @@ pub(in crate::policy) const DEPENDENCY: &[Field] = &[
         Switch(OFF, RATE_LIMIT),
         "off",
         "Lets attempts pass at a rate.",
+    ),
+    field(
+        "defer",
+        Switch(OFF, DEFER),
+        "off",
+        "Which answers mean \"not now\", and when such a request is sent again by the engine of the defer plane.",
     ),
     field(
         "connect_timeout",

@@ -1,6 +1,7 @@
 //! Which settings there are: one list, from which files are checked, described, and given a JSON Schema.
 
 mod checked;
+mod defer;
 mod dependency;
 mod field;
 mod json;

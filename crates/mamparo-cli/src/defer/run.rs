@@ -1,0 +1,146 @@
+//! The engine as a process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use mamparo::policy::Policies;
+use mamparo::rate_limit::RateLimitPolicy;
+use mamparo_core::InvalidSetting;
+use mamparo_durable::backend::Backend;
+use mamparo_durable::engine::{Engine, Running};
+use mamparo_durable::machine::Patience;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::gate::Breakers;
+use super::policy::{load, policies};
+use super::send::Senders;
+use super::tell::Tells;
+use super::trouble::{Trouble, ended};
+use crate::args::{Rate, RunArgs};
+use crate::exit::Exit;
+use crate::output;
+use crate::policies::{Finding, framed};
+
+/// How long a request waits for its turn under --rate before it is given back.
+const TURN: Duration = Duration::from_secs(60);
+
+/// Runs `mamparo engine run`.
+pub(crate) async fn run(args: RunArgs) -> Exit {
+    ended(serve(&args).await)
+}
+
+async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
+    let mut files = load(&args.policy)?;
+    let backend = args.store.store.work(args.poll.0).await?;
+    let mut signals = Signals::new()?;
+    let mut running = start(args, &backend, &files)?;
+    say(args, "running");
+    loop {
+        tokio::select! {
+            ended = running.ended() => {
+                let why = ended.err().map_or_else(String::new, |error| error.to_string());
+                return Err(Trouble::away(format!("the engine ended: {why}")));
+            }
+            _ = signals.stop.recv() => break,
+            _ = signals.interrupt.recv() => break,
+            _ = signals.reload.recv() => match reloaded(args, &files) {
+                Ok(anew) => {
+                    let stopped = running.stop().await;
+                    stopped.map_err(|error| Trouble::away(error.to_string()))?;
+                    running = start(args, &backend, &anew)?;
+                    files = anew;
+                    say(args, "reloaded");
+                }
+                Err(Trouble { line, .. }) => output::warning(&format!("{line}; nothing changes")),
+            },
+        }
+    }
+    say(args, "stopping");
+    let stopped = running.stop().await;
+    stopped.map_err(|error| Trouble::away(error.to_string()))?;
+    say(args, "stopped");
+    Ok(Exit::Success)
+}
+
+/// Loads the files again, with all that the engine needs of them.
+fn reloaded(args: &RunArgs, files: &Policies) -> Result<Policies, Trouble> {
+    // Looked at before anything changes, since a breaker that is in use changes with its policy.
+    let tried = load(&args.policy)?;
+    policies(&tried)?;
+    Senders::of(&tried, &HeaderMap::new())?;
+    files.reload().map_err(|refused| {
+        for problem in refused.problems() {
+            output::note(&framed(&Finding::from(problem)));
+        }
+        Trouble::refused("the policies are refused")
+    })
+}
+
+fn start(args: &RunArgs, backend: &Backend, files: &Policies) -> Result<Running, Trouble> {
+    let mut headers = HeaderMap::new();
+    for field in &args.headers {
+        headers.append(field.name.clone(), field.value.clone());
+    }
+    let senders = Senders::of(files, &headers)?;
+    let engine = engine(args, backend, files)?;
+    Ok(engine.run(tower::service_fn(move |request| {
+        senders.clone().send(request)
+    })))
+}
+
+fn engine(args: &RunArgs, backend: &Backend, files: &Policies) -> Result<Engine, Trouble> {
+    let refused = |error: InvalidSetting| Trouble::usage(error.to_string());
+    let patience = Patience {
+        in_flight: args.answer_within.0,
+        ..Patience::default()
+    };
+    let mut builder = Engine::builder(backend.clone())
+        .policies(policies(files)?)
+        .gatekeeper(Breakers::of(files))
+        .listener(Arc::new(Tells {
+            json: args.store.json,
+        }))
+        .patience(patience)
+        .requests(usize::try_from(args.concurrency).unwrap_or(usize::MAX))
+        .look_again(args.poll.0)
+        .reconcile_every(args.reconcile_every.0)
+        .drain(args.drain.0);
+    if let Some(Rate { count, period }) = args.rate {
+        // As evenly as timers can: no more at once than pass in a millisecond.
+        let period_ms = u32::try_from(period.as_millis()).unwrap_or(u32::MAX);
+        let rate = RateLimitPolicy::per(period, count)
+            .burst(count.div_ceil(period_ms.max(1)))
+            .max_wait(TURN);
+        builder = builder.rate(rate.build().map_err(refused)?);
+    }
+    builder.build().map_err(refused)
+}
+
+fn say(args: &RunArgs, what: &str) {
+    if args.store.json {
+        output::note(&serde_json::json!({ "engine": what }).to_string());
+    } else {
+        output::note(&format!("engine: {what}"));
+    }
+}
+
+struct Signals {
+    stop: Signal,
+    interrupt: Signal,
+    reload: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Trouble> {
+        let listen = |kind| {
+            let heard = signal(kind);
+            heard.map_err(|error| Trouble::away(format!("no signals can be heard: {error}")))
+        };
+        Ok(Self {
+            stop: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            reload: listen(SignalKind::hangup())?,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a command did not do what it was asked.
+
+use mamparo_durable::backend::{BackendError, Trouble as Backend};
+
+use crate::exit::Exit;
+use crate::output;
+
+/// A line that says it, and how the command ends.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    pub(super) exit: Exit,
+    pub(super) line: String,
+}
+
+impl Trouble {
+    pub(super) fn usage(line: impl Into<String>) -> Self {
+        let (exit, line) = (Exit::Usage, line.into());
+        Self { exit, line }
+    }
+
+    pub(super) fn refused(line: impl Into<String>) -> Self {
+        let (exit, line) = (Exit::REFUSED, line.into());
+        Self { exit, line }
+    }
+
+    pub(super) fn away(line: impl Into<String>) -> Self {
+        let (exit, line) = (Exit::NoAnswer, line.into());
+        Self { exit, line }
+    }
+}
+
+impl From<BackendError> for Trouble {
+    fn from(error: BackendError) -> Self {
+        match error.trouble() {
+            Backend::Refused => Self::refused(error.to_string()),
+            _ => Self::away(error.to_string()),
+        }
+    }
+}
+
+/// Says what went wrong, if anything did.
+pub(super) fn ended(done: Result<Exit, Trouble>) -> Exit {
+    done.unwrap_or_else(|Trouble { exit, line }| {
+        output::error(&line);
+        exit
+    })
+}

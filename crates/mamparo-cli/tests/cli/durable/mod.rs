@@ -1,0 +1,7 @@
+//! `mamparo engine`, `tx`, `dlq` and `reconcile`, with real processes, files and servers.
+
+mod asked;
+mod crashes;
+mod engine;
+mod provider;
+mod runs;
