@@ -24,6 +24,8 @@ mod admin;
 #[cfg(test)]
 mod dead;
 #[cfg(test)]
+mod deferred;
+#[cfg(test)]
 mod grpc;
 #[cfg(test)]
 mod idempotency;

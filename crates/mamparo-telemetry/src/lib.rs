@@ -7,6 +7,7 @@
 //! | [`ServerCallLayer`] | one call that is served | a `SERVER` span below its caller's, its duration |
 //! | [`Metrics`] | what the other layers report | metrics, and events on the operation's span |
 //! | [`TracingObserver`] | what the other layers report | `tracing` records |
+//! | `durable` | with the feature of that name: what the defer plane's engine does | metrics, spans that are linked across the wait |
 //!
 //! No SDK is forced on a user. Providers are passed in, or the global ones are asked for at first use; one that
 //! is still a no-op is never kept. Without a provider nothing is allocated.
@@ -20,6 +21,8 @@
 //! Names follow OpenTelemetry's semantic conventions 1.45.0; our own begin with `mamparo.`.
 
 pub mod attempt;
+#[cfg(feature = "durable")]
+pub mod durable;
 pub mod exchange;
 mod http;
 pub mod log;

@@ -145,3 +145,24 @@ pub const FALLBACK_OUTCOME: &str = "mamparo.fallback.outcome";
 
 /// The priority of a call, where priorities are told apart.
 pub const PRIORITY: &str = "mamparo.priority";
+
+/// What kind of transaction of the defer plane it is.
+pub const DEFER_KIND: &str = "mamparo.defer.kind";
+
+/// Where a transaction stands.
+pub const DEFER_STATE: &str = "mamparo.defer.state";
+
+/// The attempt, the original included; on metrics `16+` from the sixteenth on.
+pub const DEFER_ATTEMPT: &str = "mamparo.defer.attempt";
+
+/// Which schedule of the attempt was fired; 0 for the first.
+pub const DEFER_SEQ: &str = "mamparo.defer.seq";
+
+/// The queue of the defer plane.
+pub const DEFER_QUEUE: &str = "mamparo.defer.queue";
+
+/// What came of it: of an answer what the dependency said, of a fire what was decided.
+pub const DEFER_OUTCOME: &str = "mamparo.defer.outcome";
+
+/// The transaction's id; on spans only.
+pub const DEFER_TRANSACTION: &str = "mamparo.defer.transaction";

@@ -126,6 +126,14 @@ fn points(data: &AggregatedMetrics) -> Points {
             .data_points()
             .map(|point| (line(point.attributes()), point.count()))
             .collect(),
+        // Whole seconds of an age.
+        AggregatedMetrics::F64(MetricData::Gauge(gauge)) => gauge
+            .data_points()
+            .map(|point| {
+                let age = std::time::Duration::from_secs_f64(point.value());
+                (line(point.attributes()), age.as_secs())
+            })
+            .collect(),
         other => panic!("no metric of ours is of this kind: {other:?}"),
     }
 }

@@ -28,7 +28,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crate_name: "mamparo-telemetry",
-        uses: &["mamparo-core"],
+        // The defer plane with a feature only.
+        uses: &["mamparo-core", "mamparo-durable"],
         tests_with: &["mamparo-testkit"],
     },
     Rule {

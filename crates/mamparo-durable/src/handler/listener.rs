@@ -47,3 +47,43 @@ pub trait Listener: Debug + Send + Sync + 'static {
 
 /// Hears nothing.
 impl Listener for () {}
+
+/// Several listeners, that hear everything in this order.
+///
+/// ```
+/// use mamparo_durable::handler::{Listener, Listeners};
+///
+/// let both = Listeners::default().and(()).and(());
+/// # let _: &dyn Listener = &both;
+/// ```
+#[derive(Debug, Default)]
+pub struct Listeners(Vec<Box<dyn Listener>>);
+
+impl Listeners {
+    /// Adds one that hears after those that are here.
+    #[must_use]
+    pub fn and(mut self, listener: impl Listener) -> Self {
+        self.0.push(Box::new(listener));
+        self
+    }
+}
+
+impl Listener for Listeners {
+    fn alert(&self, alert: &Alert) {
+        self.0.iter().for_each(|it| it.alert(alert));
+    }
+
+    fn transition(&self, terms: &Terms, event: &AuditEvent) {
+        self.0.iter().for_each(|it| it.transition(terms, event));
+    }
+
+    fn handled(&self, queue: QueueName, note: Note, lag: Duration) {
+        self.0.iter().for_each(|it| it.handled(queue, note, lag));
+    }
+
+    fn postponed(&self, dependency: &Label, transactions: u64) {
+        self.0
+            .iter()
+            .for_each(|it| it.postponed(dependency, transactions));
+    }
+}

@@ -45,7 +45,7 @@ mod tests;
 pub use answers::AnswerHandler;
 pub use fires::FireHandler;
 pub use gate::Gatekeeper;
-pub use listener::Listener;
+pub use listener::{Listener, Listeners};
 pub use plan::{Plan, plan};
 pub use reconciler::{Cycle, Reconciler, ReconcilerBuilder};
 pub use runner::{Handled, MAX_MISSES, Runner, Settlement};

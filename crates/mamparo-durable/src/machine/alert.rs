@@ -78,6 +78,24 @@ pub enum AlertKind {
 }
 
 impl AlertKind {
+    /// Every kind.
+    pub const ALL: [Self; 14] = [
+        Self::Failed(End::Exhausted),
+        Self::Failed(End::Declined),
+        Self::Failed(End::OutcomeUnknown),
+        Self::Failed(End::PostponedTooLong),
+        Self::SuccessIgnored,
+        Self::AnswerLost,
+        Self::ScheduleConflict,
+        Self::UnknownTransaction,
+        Self::CorruptRecord,
+        Self::FirstDeadLetter,
+        Self::Stuck,
+        Self::BreakerPostponing,
+        Self::TaskDied,
+        Self::BackendFails,
+    ];
+
     /// Returns the name used in metrics and logs: lower case, stable.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

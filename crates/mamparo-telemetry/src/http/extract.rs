@@ -63,7 +63,7 @@ fn read_w3c(headers: &HeaderMap) -> Option<SpanContext> {
 }
 
 /// `00-{trace id}-{span id}-{flags}`; later versions may have more after that.
-pub(super) fn read_parent(value: &[u8]) -> Option<(TraceId, SpanId, TraceFlags)> {
+pub(crate) fn read_parent(value: &[u8]) -> Option<(TraceId, SpanId, TraceFlags)> {
     let (known, more) = value.split_at_checked(LEN)?;
     if [known[2], known[35], known[52]] != *b"---" {
         return None;

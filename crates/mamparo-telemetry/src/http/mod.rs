@@ -14,8 +14,12 @@ mod server;
 mod url;
 mod version;
 
+#[cfg(feature = "durable")]
+pub(crate) use extract::read_parent;
 pub(crate) use method::{known_method, method_attributes};
 pub(crate) use propagate::Propagation;
+#[cfg(feature = "durable")]
+pub(crate) use propagate::traceparent;
 pub(crate) use server::{Server, Servers};
 pub(crate) use url::{full_url, query};
 pub(crate) use version::protocol_version;

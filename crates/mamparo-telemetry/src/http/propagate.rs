@@ -20,7 +20,7 @@ pub(super) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate")
 const DEFINED: TraceFlags = TraceFlags::new(0x03);
 
 /// How long a `traceparent` is.
-pub(super) const LEN: usize = 55;
+pub(crate) const LEN: usize = 55;
 
 /// How many bytes values share: as long as one of them is there, so are all.
 pub(super) const BLOCK_LEN: usize = 32 * LEN;
@@ -148,7 +148,7 @@ pub(super) fn kept(value: &[u8; LEN]) -> Bytes {
 }
 
 /// `00-{trace id}-{span id}-{flags}`, lower-case hexadecimal.
-pub(super) fn traceparent(identity: &SpanContext) -> [u8; LEN] {
+pub(crate) fn traceparent(identity: &SpanContext) -> [u8; LEN] {
     let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
     write_hex(&mut text[3..35], &identity.trace_id().to_bytes());
     write_hex(&mut text[36..52], &identity.span_id().to_bytes());

@@ -1,5 +1,6 @@
 //! Every metric that we write.
 
+use super::deferred;
 use crate::semconv::{
     ATTEMPT_VERDICT, BREAKER_KEY, BREAKER_STATE, DEPENDENCY, ERROR_TYPE, FALLBACK_OUTCOME,
     GRPC_METHOD, GRPC_TARGET, HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD,
@@ -55,7 +56,7 @@ impl Kind {
     }
 }
 
-const fn counter(
+pub(super) const fn counter(
     name: &'static str,
     unit: &'static str,
     attributes: &'static [&'static str],
@@ -64,7 +65,7 @@ const fn counter(
     metric(name, Kind::Counter, unit, attributes, says)
 }
 
-const fn duration(
+pub(super) const fn duration(
     name: &'static str,
     attributes: &'static [&'static str],
     says: &'static str,
@@ -72,7 +73,7 @@ const fn duration(
     metric(name, Kind::Histogram, "s", attributes, says)
 }
 
-const fn metric(
+pub(super) const fn metric(
     name: &'static str,
     kind: Kind,
     unit: &'static str,
@@ -425,4 +426,16 @@ pub const CATALOG: &[Metric] = &[
     SHED_CALLS,
     IDEMPOTENCY_KEYS,
     INJECTED_FAULTS,
+    deferred::ANSWERS,
+    deferred::SCHEDULES,
+    deferred::POSTPONEMENTS,
+    deferred::FIRES,
+    deferred::LAG,
+    deferred::ALERTS,
+    deferred::TRANSACTIONS,
+    deferred::OLDEST,
+    deferred::OVERDUE,
+    deferred::OVERDUE_AGE,
+    deferred::DEAD_LETTERS,
+    deferred::BURIED,
 ];

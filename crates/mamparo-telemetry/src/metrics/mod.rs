@@ -33,6 +33,7 @@ mod breakers;
 mod budgets;
 mod catalog;
 mod count;
+pub(crate) mod deferred;
 mod instruments;
 mod labels;
 mod observer;

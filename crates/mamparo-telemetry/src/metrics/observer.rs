@@ -18,7 +18,7 @@ use crate::source::{Meters, Pulse};
 #[derive(Clone, Debug)]
 pub struct Metrics {
     meters: Arc<(Meters, Pulse)>,
-    watched: Arc<Watched>,
+    pub(crate) watched: Arc<Watched>,
 }
 
 impl Metrics {
@@ -123,7 +123,7 @@ impl Metrics {
         self
     }
 
-    fn instruments(&self) -> Option<&Instruments> {
+    pub(crate) fn instruments(&self) -> Option<&Instruments> {
         let (meters, pulse) = &*self.meters;
         let instruments = meters.find(|| pulse.is_due(clock::now()))?;
         self.watched.observe_with(instruments.meter());

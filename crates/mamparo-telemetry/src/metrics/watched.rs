@@ -11,12 +11,15 @@ use super::sources::Sources;
 
 /// What is watched, and whether a meter reads it already.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     pub(super) budgets: Budgets,
     pub(super) bulkheads: Bulkheads,
     pub(super) breakers: Breakers,
     /// Those who know dependencies, besides what is watched by name.
     pub(super) sources: Sources,
+    /// The engine of the defer plane, as it was looked at last.
+    #[cfg(feature = "durable")]
+    pub(crate) engine: crate::durable::Looks,
     observed: OnceLock<()>,
 }
 
@@ -27,6 +30,8 @@ impl Watched {
             self.budgets.observe_with(meter, &self.sources);
             self.bulkheads.observe_with(meter, &self.sources);
             self.breakers.observe_with(meter, &self.sources);
+            #[cfg(feature = "durable")]
+            self.engine.observe_with(meter);
         });
     }
 }

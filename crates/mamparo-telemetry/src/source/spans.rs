@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use mamparo_core::clock::{SystemClock, WallClock};
+#[cfg(feature = "durable")]
+use opentelemetry::trace::Link;
 use opentelemetry::trace::{
     SpanBuilder, SpanContext, SpanId, SpanKind, SpanRef, Status, TraceContextExt, TraceFlags,
     Tracer, TracerProvider,
@@ -104,6 +106,38 @@ impl Spans {
     where
         Name: Into<Cow<'static, str>>,
     {
+        let builder = || SpanBuilder::from_name(name()).with_kind(kind);
+        self.build(ask, caller, builder, describe)
+    }
+
+    /// Starts a trace of its own, whose first span links another.
+    #[cfg(feature = "durable")]
+    pub(crate) fn start_anew<Name>(
+        &self,
+        ask: bool,
+        linked: Option<SpanContext>,
+        name: impl FnOnce() -> Name,
+        kind: SpanKind,
+        describe: impl Fn() -> Vec<KeyValue>,
+    ) -> Option<Started>
+    where
+        Name: Into<Cow<'static, str>>,
+    {
+        let links = || linked.into_iter().map(Link::with_context).collect();
+        let builder = || {
+            let builder = SpanBuilder::from_name(name()).with_kind(kind);
+            builder.with_links(links())
+        };
+        self.build(ask, Some(&Context::new()), builder, describe)
+    }
+
+    fn build(
+        &self,
+        ask: bool,
+        caller: Option<&Context>,
+        builder: impl FnOnce() -> SpanBuilder,
+        describe: impl Fn() -> Vec<KeyValue>,
+    ) -> Option<Started> {
         let known = self.tracer.get();
         if known.is_none() && !ask {
             return None;
@@ -120,9 +154,7 @@ impl Spans {
             if known.is_some() && !self.offers_all && is_refused(&parent.span()) {
                 return Some(below(parent.span().span_context()));
             }
-            let mut builder = SpanBuilder::from_name(name());
-            builder.span_kind = Some(kind);
-            let started = self.ask(&**tracer, builder, parent, describe)?;
+            let started = self.ask(&**tracer, builder(), parent, describe)?;
             Some(match caller {
                 Some(_) => started.current_below(parent),
                 None => started,

@@ -72,7 +72,7 @@ fn above(flags: TraceFlags, is_remote: bool) -> Context {
 fn what_our_sampler_refused_above_is_not_offered_to_it_again() {
     let refused = above(TraceFlags::NOT_SAMPLED, false);
     let records = || SamplingDecision::RecordAndSample;
-    assert_eq!(asked(&refused, records(), false), []);
+    assert_eq!(asked(&refused, records(), false), [0_usize; 0]);
     assert_eq!(asked(&refused, records(), true), [1], "with attributes");
 }
 
