@@ -2,6 +2,7 @@
 //!
 //! - `admin` looks at a program's policies over HTTP, and acts on them
 //! - `dead` asks a dead dependency, and counts what reaches it
+//! - `deferring` kills and stops engines of the defer plane, and their stores, and counts what their dependency did
 //! - `grpc` calls and serves gRPC with other implementations at the far end
 //! - `idempotency` kills servers of payments, loses their answers, and counts what was paid
 //! - `interleaved` tries out how threads may interleave over shared state
@@ -25,6 +26,8 @@ mod admin;
 mod dead;
 #[cfg(test)]
 mod deferred;
+#[cfg(test)]
+mod deferring;
 #[cfg(test)]
 mod grpc;
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! | [`backend`] | the traits of what stores, schedules and queues |
 //! | [`memory`] | the backend that forgets, for tests and examples |
 //! | `conformance` | with the feature of that name: the suite that every backend runs |
+//! | `fail_point` | with the feature `fail_points`: where tests have the process die |
 //! | [`handler`] | carries messages through the machine: handlers A and B as tower services, the reconciler |
 //! | [`web`] | requests of HTTP as transactions |
 //! | [`engine`] | runs all of that as supervised tasks, and is what a service talks to |
@@ -25,6 +26,11 @@ pub mod backend;
 )]
 pub mod conformance;
 pub mod engine;
+#[cfg(feature = "fail_points")]
+pub mod fail_point;
+#[cfg(not(feature = "fail_points"))]
+#[expect(unreachable_pub, reason = "it is public with the feature")]
+mod fail_point;
 pub mod handler;
 pub mod limits;
 pub mod machine;

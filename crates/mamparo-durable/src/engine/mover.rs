@@ -9,6 +9,7 @@ use super::Task;
 use super::health::Health;
 use super::supervise::{Backoff, is_stopped, stopped, until_stop};
 use crate::backend::{BackendError, PostponeDue};
+use crate::fail_point::FailPoint;
 use crate::handler::{Gatekeeper, Runner};
 use crate::machine::{Gate, Label, Terms, Utc};
 
@@ -102,6 +103,7 @@ impl Mover {
             let due = PostponeDue::new(dependency.clone(), now, until, spread, BATCH);
             match outbox.postpone(due).await {
                 Ok(moved) => {
+                    FailPoint::Moved.reach();
                     self.health.works(Task::Mover);
                     self.runner.listener().postponed(dependency, moved);
                     if moved < BATCH {

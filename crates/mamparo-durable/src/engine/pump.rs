@@ -17,6 +17,7 @@ use super::hands::Hands;
 use super::health::Health;
 use super::supervise::{Backoff, is_stopped, stopped, until_stop};
 use crate::backend::{BackendError, Delivery, Queue, Receipt};
+use crate::fail_point::FailPoint;
 use crate::handler::{Handled, Listener, Settlement};
 use crate::machine::{Alert, AlertKind};
 
@@ -94,6 +95,9 @@ where
                     failing = Backoff::default();
                     empty = if taken.is_empty() { empty + 1 } else { 0 };
                     let full = taken.len() >= free;
+                    if let Some(first) = taken.first() {
+                        FailPoint::Taken(first.receipt.queue).reach();
+                    }
                     for delivery in taken {
                         work.spawn(self.clone().one(delivery));
                     }
@@ -173,11 +177,15 @@ where
     }
 
     async fn settle(&self, receipt: Receipt, handled: Handled) -> Result<(), BackendError> {
-        match handled.settlement {
+        let queue = receipt.queue;
+        FailPoint::Settling(queue).reach();
+        let settled = match handled.settlement {
             Settlement::Acknowledge => self.queue.acknowledge(vec![receipt]).await,
             Settlement::Acknowledged => Ok(()),
             Settlement::Bury => self.queue.bury(receipt, handled.note.as_str().into()).await,
-        }
+        };
+        FailPoint::Settled(queue).reach();
+        settled
     }
 
     /// Gives back what could not be handled. What a layer refused, or a backend that is down, is not the message's fault.

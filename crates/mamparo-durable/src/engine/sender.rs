@@ -7,8 +7,11 @@ use mamparo_core::{BoxError, Rejection};
 use tower_service::Service;
 
 use crate::backend::{BoxFuture, Delivery, Message, Request};
+use crate::fail_point::FailPoint;
 use crate::handler::{Handled, Runner, Settlement};
-use crate::machine::{Answer, Input, Note, Outcome, Progress, State};
+use crate::machine::{
+    Alert, AlertKind, Answer, End, Input, Note, Outcome, Progress, Record, State,
+};
 
 /// Sends requests through a service, and handles the answers.
 ///
@@ -56,7 +59,10 @@ where
             };
             let handled = match runner.load(&request.id).await? {
                 // Its transaction went on without it: it was resolved, moved, or answered by another delivery.
-                Some(record) if !is_wanted(&record.progress, &request) => handled(Note::Obsolete),
+                Some(record) if !is_wanted(&record.progress, &request) => {
+                    tell_again(&runner, &record, &request);
+                    handled(Note::Obsolete)
+                }
                 Some(_) => match send(sender, &request).await? {
                     None => handled(Note::Applied),
                     Some(answer) => {
@@ -83,6 +89,16 @@ const fn handled(note: Note) -> Handled {
     }
 }
 
+/// Whoever wrote the end that this request led to may have died before it told anyone.
+fn tell_again(runner: &Runner, record: &Record, request: &Request) {
+    let told = [End::Exhausted, End::Declined, End::OutcomeUnknown];
+    let end = record.progress.end.filter(|end| told.contains(end));
+    if let Some(end) = end.filter(|_| record.progress.attempt_current == request.attempt) {
+        let alert = Alert::about(request.id.clone(), AlertKind::Failed(end));
+        runner.listener().alert(&alert);
+    }
+}
+
 fn is_wanted(progress: &Progress, request: &Request) -> bool {
     matches!(progress.state, State::InFlight | State::Sending)
         && progress.attempt_current == request.attempt
@@ -95,11 +111,14 @@ where
     S: Service<Request, Response = Option<Answer>>,
     S::Error: Into<BoxError>,
 {
+    FailPoint::Sending.reach();
     let sent = async {
         poll_fn(|cx| sender.poll_ready(cx)).await?;
         sender.call(request.clone()).await
     };
-    match sent.await.map_err(Into::into) {
+    let sent = sent.await.map_err(Into::into);
+    FailPoint::Answered.reach();
+    match sent {
         Ok(answer) => Ok(answer),
         Err(error) if is_early(&error) => Err(error),
         Err(error) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Runner;
 use super::runner::{commit, short};
 use crate::backend::{BackendError, Begun, Committed, NewTransaction, Outbox};
+use crate::fail_point::FailPoint;
 use crate::machine::{Fire, Input, Label, State, Terms, TransactionId};
 
 impl Runner {
@@ -57,6 +58,7 @@ impl Runner {
     async fn begin_only(&self, new: NewTransaction) -> Result<Begun, BackendError> {
         let (terms, event) = (Arc::clone(&new.record.terms), new.event());
         let begun = self.backend.store().begin(new).await?;
+        FailPoint::Begun.reach();
         if begun == Begun::New {
             self.listener.transition(&terms, &event);
         }

@@ -5,6 +5,7 @@ use mamparo_core::InvalidSetting;
 
 use super::{Handled, Runner};
 use crate::backend::{BackendError, QueueName};
+use crate::fail_point::FailPoint;
 use crate::machine::{Alert, AlertKind, Input, Note, Patience, Record};
 
 /// Finds transactions that sit in an intermediate state for too long, and brings them back on their way.
@@ -85,6 +86,7 @@ impl Reconciler {
     }
 
     async fn mend(&self, record: Record) -> Result<Handled, BackendError> {
+        FailPoint::Found.reach();
         self.runner
             .handle_loaded(record, Input::Reconcile(self.patience), None)
             .await

@@ -10,6 +10,7 @@ use crate::backend::{
     Backend, BackendError, Committed, Created, Message, Outbox, QueueName, Receipt, Request, Step,
     Trouble, Written,
 };
+use crate::fail_point::{Doing, FailPoint};
 use crate::machine::{
     Alert, AlertKind, Answer, Ask, Context, Effect, Input, Label, Note, Outcome, Record, Reply,
     Run, Settle, Terms, TransactionId, Utc,
@@ -162,8 +163,11 @@ impl Runner {
     ) -> Result<Handled, BackendError> {
         for _ in 0..MAX_MISSES {
             let mut plan = self.plan(&record, Some(input));
-            let acknowledged =
-                plan.settle == Settle::Acknowledge && receipt.is_some() && !plan.step.is_empty();
+            // Who dies before a person is told, has the message delivered again, which tells.
+            let acknowledged = plan.settle == Settle::Acknowledge
+                && plan.alerts.is_empty()
+                && receipt.is_some()
+                && !plan.step.is_empty();
             if acknowledged {
                 plan.step.settle.clone_from(&receipt);
             }
@@ -224,6 +228,7 @@ impl Runner {
                         .unwrap_or_else(|| Err(short("write")))?
                     {
                         Written::Applied => {
+                            FailPoint::Written(event.to).reach();
                             self.listener.transition(terms, &event);
                             Reply::Done
                         }
@@ -242,6 +247,7 @@ impl Runner {
 
     async fn perform(&self, terms: &Terms, effect: Effect) -> Result<Reply, BackendError> {
         let id = terms.id.clone();
+        let doing = doing(&effect);
         match effect {
             Effect::Alert(kind) => self.alert(terms, kind),
             Effect::Schedule(schedule) => {
@@ -276,6 +282,7 @@ impl Runner {
                 requests.publish(vec![Message::Request(request)]).await?;
             }
         }
+        FailPoint::Done(doing).reach();
         Ok(Reply::Done)
     }
 
@@ -350,12 +357,24 @@ impl Runner {
 }
 
 pub(super) async fn commit(outbox: &dyn Outbox, step: Step) -> Result<Committed, BackendError> {
-    outbox
-        .commit(vec![step])
-        .await
+    let to = step.writes.last().map(|write| write.event.to);
+    to.map(FailPoint::Committing).inspect(|at| at.reach());
+    let committed = outbox.commit(vec![step]).await;
+    to.map(FailPoint::Committed).inspect(|at| at.reach());
+    committed
         .into_iter()
         .next()
         .unwrap_or_else(|| Err(short("commit")))
+}
+
+const fn doing(effect: &Effect) -> Doing {
+    match effect {
+        Effect::Schedule(_) => Doing::Schedule,
+        Effect::Unschedule { .. } => Doing::Unschedule,
+        Effect::Send { .. } => Doing::Send,
+        Effect::Refire { .. } => Doing::Refire,
+        Effect::Alert(_) => Doing::Alert,
+    }
 }
 
 fn reason(input: &Input) -> Option<&Label> {
