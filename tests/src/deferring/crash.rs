@@ -76,7 +76,7 @@ impl Lane {
         let dependency = Dependency::start(seed).await;
         let mut spec = Spec::new(&place, dependency.address);
         spec.lease = LEASE;
-        spec.moody = true;
+        spec.restless = true;
         Self {
             spec,
             dependency,
@@ -138,6 +138,7 @@ impl Lane {
     /// One process, from its start to its death.
     async fn life(&mut self, life: usize, dies: Option<FailPoint>) {
         let longest = match dies {
+            Some(point) if is_rare(point) => Duration::from_millis(3 * LONGEST_LIFE),
             Some(_) => Duration::from_millis(LONGEST_LIFE),
             None => self.millis(LONGEST_LIFE),
         };
@@ -214,10 +215,11 @@ async fn lane(place: String, whole: bool, seed: u64, lives: usize) {
     let points = points(whole);
     let mut lane = Lane::new(place, seed).await;
     let offset = lane.rng.usize(..points.len());
+    let mut turns = points.iter().cycle().skip(offset);
     for life in 0..lives {
         // One in five dies at random.
-        let point = points[(offset + life * 4 / 5) % points.len()];
-        lane.life(life, Some(point).filter(|_| life % 5 != 4)).await;
+        let point = if life % 5 == 4 { None } else { turns.next() };
+        lane.life(life, point.copied()).await;
     }
     lane.last().await;
     let (keys, more) = lane.dependency.deliveries();

@@ -41,8 +41,9 @@ struct Ledger {
     wrong: Vec<String>,
 }
 
-/// A transaction that begins with this never says "later".
+/// A transaction that begins with this is answered with a success after 200 ms; with the next, after a minute at first.
 pub(super) const WILLING: &str = "willing";
+pub(super) const STUCK: &str = "willing-and-stuck";
 
 /// One that begins with this says "later" to its original, and to nothing else.
 pub(super) const ONCE_LATER: &str = "later";
@@ -161,9 +162,16 @@ impl Ledger {
 
 async fn pay(State(ledger): State<Arc<Mutex<Ledger>>>, head: HeaderMap, id: String) -> StatusCode {
     let key = head["idempotency-key"].to_str().unwrap().trim_matches('"');
-    let said = ledger.lock().unwrap().deliver(key, &id);
-    if id.starts_with("slow") {
-        tokio::time::sleep(Duration::from_secs(2)).await;
-    }
+    let (said, times) = {
+        let mut ledger = ledger.lock().unwrap();
+        let said = ledger.deliver(key, &id);
+        (said, ledger.deliveries.get(key).copied())
+    };
+    let pause = match times {
+        Some(1) if id.starts_with(STUCK) => 60_000,
+        _ if id.starts_with(WILLING) => 200,
+        _ => 0,
+    };
+    tokio::time::sleep(Duration::from_millis(pause)).await;
     said
 }

@@ -70,20 +70,23 @@ fn policies() -> Policies {
     Policies::new(policy.build().unwrap())
 }
 
-/// An engine that soon takes up what a dead one had in hand.
+/// An engine with these waits, which prints what a person should hear of.
 pub(super) fn builder(backend: Backend, lease: Duration) -> EngineBuilder {
-    let patience = Patience {
+    Engine::builder(backend)
+        .policies(policies())
+        .lease(lease)
+        .reconcile_every(Duration::from_millis(250))
+        .listener(Arc::new(Loud))
+}
+
+/// Takes up after a second or so what is stuck.
+pub(super) const fn hasty() -> Patience {
+    Patience {
         scheduling: Duration::from_secs(1),
         scheduled: Duration::from_secs(1),
         sending: Duration::from_secs(1),
         in_flight: Duration::from_millis(1_500),
-    };
-    Engine::builder(backend)
-        .policies(policies())
-        .patience(patience)
-        .lease(lease)
-        .reconcile_every(Duration::from_millis(250))
-        .listener(Arc::new(Loud))
+    }
 }
 
 /// One that begins with this is answered by a message.

@@ -4,9 +4,11 @@
 //! - `dependency` answers over HTTP, as a seed says, and does each key's work once
 //! - `checks` holds what is stored, and told, against what the dependency did
 //! - `crash` kills the process at each named place, and at random instants
+//! - `handover` kills or stops it under load, and looks how soon another goes on
 
 mod checks;
 mod crash;
 mod dependency;
 mod engine;
+mod handover;
 mod process;

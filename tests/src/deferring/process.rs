@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
-use super::engine::{ALERT, Moody, Sender, builder, open, transaction};
+use super::engine::{ALERT, Moody, Sender, builder, hasty, open, transaction};
 
 const SPEC: &str = "MAMPARO_TEST_ENGINE";
 const FAIL_POINT: &str = "MAMPARO_FAIL_POINT";
@@ -24,6 +24,9 @@ const FAIL_POINT: &str = "MAMPARO_FAIL_POINT";
 const RUNS: &str = "runs";
 const DID: &str = "did ";
 const STOPPED: &str = "stopped after ";
+
+/// The default of engines.
+pub(super) const LEASE: Duration = Duration::from_millis(2_500);
 
 /// The signal of a process that aborts.
 const SIGABRT: i32 = 6;
@@ -38,8 +41,8 @@ pub(super) struct Spec {
     pub(super) dies: Option<(String, u32)>,
     /// At most so many a second.
     pub(super) rate: Option<u32>,
-    /// Whether its breaker is open now and then.
-    pub(super) moody: bool,
+    /// Whether its breaker is open now and then, and its reconciler in a hurry.
+    pub(super) restless: bool,
 }
 
 impl Spec {
@@ -47,10 +50,10 @@ impl Spec {
         Self {
             place: place.to_owned(),
             dependency,
-            lease: Duration::from_secs(3),
+            lease: LEASE,
             dies: None,
             rate: None,
-            moody: false,
+            restless: false,
         }
     }
 
@@ -59,7 +62,7 @@ impl Spec {
         let rate = self.rate.unwrap_or(0);
         format!(
             "{}\n{}\n{lease}\n{rate}\n{}",
-            self.place, self.dependency, self.moody
+            self.place, self.dependency, self.restless
         )
     }
 
@@ -71,7 +74,7 @@ impl Spec {
             dependency: line().parse().unwrap(),
             lease: Duration::from_millis(line().parse().unwrap()),
             rate: Some(line().parse().unwrap()).filter(|rate| *rate > 0),
-            moody: line().parse().unwrap(),
+            restless: line().parse().unwrap(),
             dies: None,
         }
     }
@@ -156,17 +159,6 @@ impl Worker {
         let sent = Command::new("kill").args(["-TERM", &pid]).status().await;
         assert!(sent.unwrap().success());
     }
-
-    /// Its processor time up to now.
-    pub(super) fn processor_time(&self) -> Duration {
-        let pid = self.process.id().expect("it runs");
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let (_, after) = stat.rsplit_once(')').unwrap();
-        let fields: Vec<_> = after.split_whitespace().collect();
-        let ticks = |field: &str| field.parse::<u64>().unwrap();
-        // Hundredths of a second, on every Linux.
-        Duration::from_millis(10 * (ticks(fields[11]) + ticks(fields[12])))
-    }
 }
 
 /// What a worker says.
@@ -180,12 +172,14 @@ pub(super) enum Said {
     Stopped(u64),
 }
 
-async fn obey(engine: &Engine, spec: &Spec, line: &str) -> Option<String> {
-    let (verb, name) = line.split_once(' ')?;
+async fn obey(engine: Engine, dependency: SocketAddr, line: String) {
+    let Some((verb, name)) = line.split_once(' ') else {
+        return;
+    };
     let id = TransactionId::new(name).unwrap();
     let done = match verb {
         "begin" => engine
-            .begin(transaction(name, spec.dependency))
+            .begin(transaction(name, dependency))
             .await
             .map(|_| "Applied".to_owned()),
         "resolve" => engine.resolve(&id, None).await.map(debug),
@@ -193,10 +187,8 @@ async fn obey(engine: &Engine, spec: &Spec, line: &str) -> Option<String> {
         _ => engine.fire_now(&id, None).await.map(debug),
     };
     // Whoever told it tells it again.
-    Some(format!(
-        "{verb} {name} {}",
-        done.unwrap_or_else(|_| "Failed".to_owned())
-    ))
+    let done = done.unwrap_or_else(|_| "Failed".to_owned());
+    println!("\n{DID}{verb} {name} {done}");
 }
 
 fn debug(value: impl std::fmt::Debug) -> String {
@@ -218,24 +210,16 @@ async fn works() {
         let rate = rate.max_wait(Duration::from_secs(120)).build().unwrap();
         engine = engine.rate(rate);
     }
-    if spec.moody {
-        engine = engine.gatekeeper(Moody);
+    if spec.restless {
+        engine = engine.gatekeeper(Moody).patience(hasty());
     }
     let engine = engine.build().unwrap();
     let running = engine.run(sender);
     println!("\n{RUNS}");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    let obeys = {
-        let engine = engine.clone();
-        async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                let (engine, spec) = (engine.clone(), spec.clone());
-                tokio::spawn(async move {
-                    if let Some(done) = obey(&engine, &spec, &line).await {
-                        println!("\n{DID}{done}");
-                    }
-                });
-            }
+    let obeys = async {
+        while let Ok(Some(line)) = lines.next_line().await {
+            tokio::spawn(obey(engine.clone(), spec.dependency, line));
         }
     };
     tokio::select! {

@@ -46,7 +46,7 @@ pub(super) struct Settings {
 /// | `answers`, `fires` | 256 | 1 to 65 536 | as many as one commit gathers |
 /// | `requests` | 64 | 1 to 65 536 | as many as a dependency is asked at once |
 /// | `rate` | none | | only the dependency's owner knows it |
-/// | `lease` | 3 s | 50 ms to 1 h | what a dead process had in hand is taken up after so long; the living renew it |
+/// | `lease` | 2.5 s | 50 ms to 1 h | what a dead process had in hand is taken up within 3 s; the living renew it |
 /// | `look_again` | 30 s | 1 ms to 1 d | finds what nobody told of |
 /// | `drain` | 5 s | 0 to 1 d | a stop takes no longer |
 /// | `reconcile_every` | 30 s | 10 ms to 1 d | half of the shortest patience |
@@ -88,7 +88,7 @@ impl EngineBuilder {
             fires: 256,
             requests: 64,
             rate: RateLimitPolicy::off(),
-            lease: Duration::from_secs(3),
+            lease: Duration::from_millis(2_500),
             look_again: Duration::from_secs(30),
             drain: Duration::from_secs(5),
             reconcile_every: Duration::from_secs(30),

@@ -31,8 +31,8 @@ const EMPTY_LOOKS: u32 = 8;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How long a stop waits at most for the backend to take back what was not done.
-const LAST_WORD: Duration = Duration::from_secs(1);
+/// How much of a stop, and how long at most, the backend has to take back what was not done.
+const LAST_WORD: (u32, Duration) = (5, Duration::from_secs(1));
 
 /// How a queue is emptied.
 #[derive(Clone, Copy, Debug)]
@@ -220,10 +220,12 @@ where
         }
     }
 
-    /// Lets what has begun go on for a while, and gives back what is not done by then.
+    /// Lets what has begun go on for a while, and gives back what is not done by then: all of it takes no longer than it may.
     async fn drain(&self, work: &mut JoinSet<()>) {
+        let drain = self.settings.drain;
+        let last_word = (drain / LAST_WORD.0).min(LAST_WORD.1);
         let all = async { while work.join_next().await.is_some() {} };
-        if tokio::time::timeout(self.settings.drain, all).await.is_ok() {
+        if tokio::time::timeout(drain - last_word, all).await.is_ok() {
             return;
         }
         let left = self.hands.receipts();
@@ -233,7 +235,7 @@ where
             .map(|receipt| self.queue.release(receipt, Duration::ZERO, false));
         let given_back = futures_util::future::join_all(given_back);
         // A backend that does not answer now gives them back itself, once their leases are over.
-        drop(tokio::time::timeout(LAST_WORD, given_back).await);
+        drop(tokio::time::timeout(last_word, given_back).await);
     }
 }
 
