@@ -26,8 +26,8 @@
 //!
 //! # How it stops
 //!
-//! [`Running::stop`] takes nothing more, gives back what waits for its turn, lets what has begun go on for
-//! [`drain`](EngineBuilder::drain) (5 s), and then gives that back too. What is given back is delivered again, under the same
+//! [`Running::stop`] takes nothing more, gives back what waits for its turn, lets what has begun go on, and
+//! then gives that back too, all within [`drain`](EngineBuilder::drain) (5 s). What is given back is delivered again, under the same
 //! idempotency key: a stop spends neither an attempt nor a delivery.
 //!
 //! ```
