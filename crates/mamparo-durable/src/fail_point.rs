@@ -1,7 +1,7 @@
 //! Named places between two effects, at which a test has the process die.
 //!
 //! With the feature `fail_points`, the environment says where: `MAMPARO_FAIL_POINT="after write SENDING:3"` aborts the process when
-//! that place is reached for the third time. Without the feature there is nothing of it: [`reach`](FailPoint::reach) is empty.
+//! that place is reached for the third time. Without the feature there is nothing of it: `reach` is empty.
 
 use crate::backend::QueueName;
 use crate::machine::State;
