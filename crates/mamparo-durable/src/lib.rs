@@ -14,6 +14,7 @@
 //! | `fail_point` | with the feature `fail_points`: where tests have the process die |
 //! | [`handler`] | carries messages through the machine: handlers A and B as tower services, the reconciler |
 //! | [`web`] | requests of HTTP as transactions |
+//! | [`defer`] | a layer around an HTTP client: "not now" becomes a transaction |
 //! | [`engine`] | runs all of that as supervised tasks, and is what a service talks to |
 
 pub mod backend;
@@ -25,6 +26,7 @@ pub mod backend;
     reason = "a suite of tests fails by panicking"
 )]
 pub mod conformance;
+pub mod defer;
 pub mod engine;
 #[cfg(feature = "fail_points")]
 pub mod fail_point;

@@ -22,6 +22,10 @@ use mamparo::retry::{RetryLayer, RetryPolicy};
 use mamparo::server_deadline::{ServerDeadlineLayer, ServerDeadlinePolicy};
 use mamparo::stack::Stack;
 use mamparo_core::Plain;
+use mamparo_core::clock::SystemClock;
+use mamparo_durable::defer::{DeferLayer, DeferPolicy};
+use mamparo_durable::engine::Engine;
+use mamparo_durable::memory::Memory;
 use mamparo_telemetry::{AttemptLayer, OperationLayer, ServerCallLayer};
 use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::laws::{Inner, Laws};
@@ -36,6 +40,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "catch_panic",
     "connect_timeout",
     "deadline",
+    "defer",
     "fallback",
     "fault",
     "hedge",
@@ -387,4 +392,26 @@ async fn a_fault_keeps_the_laws() {
     Laws::plain().assert_all(|inner| plain().layer(inner)).await;
     let http = || FaultLayer::http(FaultPlan::new([Fault::drop_body(u64::MAX)]).unwrap());
     Laws::http().assert_all(|inner| http().layer(inner)).await;
+}
+
+/// Of requests that only ask, of those that may be deferred, and of those that are, for their answer is a refusal.
+#[tokio::test(start_paused = true)]
+async fn deferring_keeps_the_laws() {
+    let layer = || {
+        let engine = Engine::builder(Memory::new(SystemClock).backend()).build();
+        let policy = DeferPolicy::builder("call").rejections(true).failures(true);
+        DeferLayer::new(engine.unwrap(), policy.build().unwrap())
+    };
+    Laws::http().assert_all(|inner| layer().layer(inner)).await;
+    Laws::http().assert_gate(|inner| layer().layer(inner)).await;
+    let charge = || Request::post("/").body(ScriptedBody::new("5")).unwrap();
+    let answered = Laws::new(charge, || Response::new(ScriptedBody::new("ok")));
+    answered.assert_all(|inner| layer().layer(inner)).await;
+    answered.assert_gate(|inner| layer().layer(inner)).await;
+    let refused = Laws::new(charge, || {
+        let refusal = Response::builder().status(503);
+        refusal.body(ScriptedBody::new("not now")).unwrap()
+    });
+    refused.assert_all(|inner| layer().layer(inner)).await;
+    refused.assert_gate(|inner| layer().layer(inner)).await;
 }

@@ -5,7 +5,11 @@ use super::tree::{self, File};
 use crate::laws;
 
 /// Where layers live. A folder below with a `layer.rs` is a layer.
-const HOMES: &[&str] = &["crates/mamparo/src/", "crates/mamparo-telemetry/src/"];
+const HOMES: &[&str] = &[
+    "crates/mamparo/src/",
+    "crates/mamparo-telemetry/src/",
+    "crates/mamparo-durable/src/",
+];
 
 /// The files that every layer has, in these roles.
 const REQUIRED: &[&str] = &["mod.rs", "layer.rs", "service.rs", "future.rs", "tests.rs"];
@@ -268,6 +272,14 @@ const IDEMPOTENCY: &[Exception] = &[
     ("idempotency", "sweep.rs", "removing keys that are past their retention"),
     ("idempotency", "tx.rs", "the key in the handler's own transaction"),
 ];
+#[rustfmt::skip]
+const DEFER: &[Exception] = &[
+    ("defer", "body.rs", "the body of an answer that was read to be judged"),
+    ("defer", "keep.rs", "what is kept of a request before it is sent: its key, its id, its bytes"),
+    ("defer", "named.rs", "as what a request is deferred, in its caller's words"),
+    ("defer", "outcome.rs", "what the caller gets: an answer, or a deferral"),
+    ("defer", "run.rs", "a request that may be deferred, from its first byte until it is answered or stored"),
+];
 const LACKS: &[Exception] = &[
     ("attempt", "service.rs", WIRED),
     ("attempt", "future.rs", WIRED),
@@ -454,7 +466,8 @@ fn shape(layer: &Layer) -> Vec<String> {
         // A folder is one entry, whatever is in it.
         let entry = name.split_inclusive('/').next().unwrap_or_default();
         let listed = [REQUIRED, OPTIONAL, &[TESTS_FOLDER]].concat();
-        let excepted = layer.excepted(EXTRAS, entry) || layer.excepted(IDEMPOTENCY, entry);
+        let lists = [EXTRAS, IDEMPOTENCY, DEFER];
+        let excepted = lists.iter().any(|list| layer.excepted(list, entry));
         if !listed.contains(&entry) && !excepted {
             let mend = "fold it in, or say in EXTRAS of tests/src/tidy/layers.rs why";
             problems.push(format!(

@@ -80,5 +80,6 @@ pub use config::EngineBuilder;
 pub use health::Task;
 pub use running::{EngineError, Running};
 pub use sender::RequestHandler;
+pub(crate) use sender::said;
 pub use status::Status;
 pub use transaction::Transaction;

@@ -139,7 +139,7 @@ fn is_early(error: &BoxError) -> bool {
 }
 
 /// An error and its causes, in one line.
-fn said(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn said(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -82,6 +82,10 @@ impl Runner {
         &self.policies
     }
 
+    pub(crate) fn clock(&self) -> &Arc<dyn WallClock> {
+        &self.clock
+    }
+
     /// Returns the instant, by the wall clock.
     #[must_use]
     pub fn now(&self) -> Utc {

@@ -36,6 +36,11 @@ impl Judge {
         self.field.is_some()
     }
 
+    /// Tells whether it knows any refusal.
+    pub(crate) fn refuses(&self) -> bool {
+        !self.refused.is_empty() || !self.refused_values.is_empty()
+    }
+
     /// Judges an answer, and says why, if it is no success. Of a body that is longer than [`MAX_ANSWER_BYTES`] or no JSON only the
     /// status counts.
     #[must_use]

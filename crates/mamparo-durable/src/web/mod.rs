@@ -27,4 +27,6 @@ mod tests;
 
 pub use judge::{Judge, JudgeBuilder, MAX_ANSWER_BYTES, MAX_LISTED};
 pub use sender::HttpSender;
+pub(crate) use sender::key as written_key;
+pub(crate) use stored::NOT_STORED;
 pub use stored::StoredRequest;

@@ -25,7 +25,8 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Sends stored requests through a client stack, and judges its answers.
 ///
 /// Each send of an attempt has the same key, `{id}#{attempt}`, in `idempotency-key`, in quotes as a structured field string (RFC 9651
-/// §3.3.3), or bare; what is no visible ASCII in it is percent-encoded. A `Retry-After` of an answer that is no success is kept: the next
+/// §3.3.3), or bare; what is no visible ASCII in it is percent-encoded. Attempt 1 has the one that was [stored](StoredRequest::with_key)
+/// with the request, if there is one. A `Retry-After` of an answer that is no success is kept: the next
 /// attempt comes no sooner.
 ///
 /// `B` is the body that the client takes.
@@ -91,6 +92,11 @@ impl<C, B> HttpSender<C, B> {
         self
     }
 
+    pub(crate) fn shared_clock(mut self, clock: Arc<dyn WallClock>) -> Self {
+        self.shared_mut().clock = clock;
+        self
+    }
+
     fn shared_mut(&mut self) -> &mut Shared {
         Arc::make_mut(&mut self.shared)
     }
@@ -137,12 +143,16 @@ impl Shared {
                 return Ok(never.with_reason(error.to_string().as_str()));
             }
         };
+        let key = match stored.key() {
+            // Sent again, attempt 1 is what the caller sent.
+            Some(key) if request.attempt == 1 => key.clone(),
+            _ => key(&request.key(), self.bare)?,
+        };
         let mut sent = stored.into_request().map(B::from);
         for (name, value) in &self.headers {
             sent.headers_mut().insert(name.clone(), value.clone());
         }
-        sent.headers_mut()
-            .insert(KEY, key(&request.key(), self.bare)?);
+        sent.headers_mut().insert(KEY, key);
         poll_fn(|cx| client.poll_ready(cx))
             .await
             .map_err(Into::into)?;
@@ -174,7 +184,7 @@ impl Shared {
     }
 }
 
-pub(super) fn key(key: &str, bare: bool) -> Result<HeaderValue, BoxError> {
+pub(crate) fn key(key: &str, bare: bool) -> Result<HeaderValue, BoxError> {
     let mut text = String::with_capacity(key.len() + 2);
     let quote = if bare { "" } else { "\"" };
     text.push_str(quote);

@@ -6,7 +6,7 @@ use mamparo_core::InvalidSetting;
 use serde::{Deserialize, Serialize};
 
 /// What is not stored: secrets, what belongs to a connection, what each send has anew.
-const NOT_STORED: &[&str] = &[
+pub(crate) const NOT_STORED: &[&str] = &[
     "authorization",
     "proxy-authorization",
     "cookie",
@@ -29,7 +29,8 @@ const NOT_STORED: &[&str] = &[
 ///
 /// It is written as one line of JSON with method, address and headers, and after it the body as it is. Not stored are secrets
 /// (`authorization`, `cookie`), which the client's stack adds when it sends, and headers that each send has anew (a deadline, a trace
-/// context, an idempotency key) or that belong to one connection.
+/// context, an idempotency key) or that belong to one connection. The [key](Self::with_key) under which the original went out is stored
+/// apart from them.
 ///
 /// ```
 /// use mamparo_durable::web::StoredRequest;
@@ -46,6 +47,7 @@ pub struct StoredRequest {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
+    key: Option<HeaderValue>,
     body: Bytes,
 }
 
@@ -56,6 +58,9 @@ struct Head {
     uri: String,
     #[serde(default)]
     headers: Vec<(String, String)>,
+    /// The key of attempt 1, if it is not the engine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
 }
 
 impl StoredRequest {
@@ -80,22 +85,28 @@ impl StoredRequest {
             headers: stored
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
+            key: None,
             body,
         }
+    }
+
+    /// Keeps the idempotency key under which attempt 1 went out, as it was written: what is sent again of that attempt has the same.
+    #[must_use]
+    pub fn with_key(mut self, key: Option<HeaderValue>) -> Self {
+        self.key = key;
+        self
     }
 
     /// Writes it.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let headers = self.headers.iter().map(|(name, value)| {
-            // Each byte of a value is a character of Latin-1, and so is read back as it was.
-            let value = value.as_bytes().iter().map(|byte| char::from(*byte));
-            (name.as_str().to_owned(), value.collect())
-        });
+        let headers = self.headers.iter();
+        let headers = headers.map(|(name, value)| (name.as_str().to_owned(), latin(value)));
         let head = Head {
             method: self.method.to_string(),
             uri: self.uri.to_string(),
             headers: headers.collect(),
+            key: self.key.as_ref().map(latin),
         };
         // Texts and lists of texts can always be written.
         let line = serde_json::to_vec(&head).unwrap_or_default();
@@ -126,14 +137,14 @@ impl StoredRequest {
         let mut headers = HeaderMap::new();
         for (name, value) in head.headers {
             let named = HeaderName::try_from(&name).map_err(|_| refuse(name.clone()))?;
-            let latin: Option<Vec<u8>> = value.chars().map(|c| u8::try_from(c).ok()).collect();
-            let value = latin.and_then(|bytes| HeaderValue::from_bytes(&bytes).ok());
-            headers.append(named, value.ok_or_else(|| refuse(name))?);
+            headers.append(named, unlatin(&value).ok_or_else(|| refuse(name))?);
         }
+        let key = head.key.map(|key| unlatin(&key).ok_or_else(|| refuse(key)));
         Ok(Self {
             method,
             uri,
             headers,
+            key: key.transpose()?,
             body: bytes.slice(end + 1..),
         })
     }
@@ -150,7 +161,13 @@ impl StoredRequest {
         &self.uri
     }
 
-    /// Makes the request anew.
+    /// Returns the idempotency key under which attempt 1 went out, if it was not the engine's.
+    #[must_use]
+    pub const fn key(&self) -> Option<&HeaderValue> {
+        self.key.as_ref()
+    }
+
+    /// Makes the request anew, without its key.
     #[must_use]
     pub fn into_request(self) -> Request<Bytes> {
         let mut request = Request::new(self.body);
@@ -159,4 +176,18 @@ impl StoredRequest {
         *request.headers_mut() = self.headers;
         request
     }
+}
+
+/// Each byte of a value is a character of Latin-1, and so is read back as it was.
+fn latin(value: &HeaderValue) -> String {
+    value
+        .as_bytes()
+        .iter()
+        .map(|byte| char::from(*byte))
+        .collect()
+}
+
+fn unlatin(text: &str) -> Option<HeaderValue> {
+    let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(c).ok()).collect();
+    HeaderValue::from_bytes(&bytes?).ok()
 }

@@ -103,6 +103,13 @@ impl Body for ScriptedBody {
     }
 }
 
+/// What a client's body is made from that is sent again.
+impl From<Bytes> for ScriptedBody {
+    fn from(bytes: Bytes) -> Self {
+        Self::new(bytes)
+    }
+}
+
 impl Drop for ScriptedBody {
     fn drop(&mut self) {
         self.watch.note(|seen| seen.dropped_at = Some(clock::now()));

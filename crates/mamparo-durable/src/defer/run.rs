@@ -1,0 +1,193 @@
+//! One request, from its body's first byte until it is answered or stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body::Body;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use mamparo_core::http::hint;
+use mamparo_core::{BoxError, Gate, Rejection};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::body::{Read, read};
+use super::keep::Kept;
+use super::layer::Shared;
+use super::{DeferBody, DeferError, Deferrable, Deferred, Undeferred};
+use crate::backend::Begun;
+use crate::engine::{Engine, said};
+use crate::machine::{Answer, Outcome, Utc};
+use crate::web::MAX_ANSWER_BYTES;
+
+/// How long a request's body may take to be read, before anything is sent.
+pub const READ_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long the store may take.
+pub const STORE_WITHIN: Duration = Duration::from_secs(15);
+
+type Answered<D> = Deferrable<Response<DeferBody<D>>>;
+
+/// Sends a request that may be deferred.
+pub(super) async fn run<S, B, D>(
+    mut gate: Gate<S>,
+    request: Request<B>,
+    shared: Arc<Shared>,
+) -> Result<Answered<D>, BoxError>
+where
+    S: Service<Request<B>, Response = Response<D>> + Clone,
+    S::Error: Into<BoxError>,
+    B: Body<Data = Bytes> + From<Bytes>,
+    B::Error: Into<BoxError>,
+    D: Body<Data = Bytes>,
+{
+    let (mut head, body) = request.into_parts();
+    let body = read_request(body, shared.settings.max_body).await?;
+    let kept = shared.keep(&mut head, body.clone())?;
+    let sent = gate.call(Request::from_parts(head, B::from(body))).await;
+    match sent.map_err(Into::into) {
+        Ok(response) => shared.answered(kept, response).await,
+        Err(error) => shared.failed(kept, error).await.map(Deferrable::Deferred),
+    }
+}
+
+/// Reads the body of a request, to be able to send it again.
+async fn read_request<B>(body: B, bound: usize) -> Result<Bytes, DeferError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let broken = |why: &str| {
+        let says = format!("the request can't be deferred, and is not sent: its body {why}");
+        DeferError::new(Undeferred::Unreplayable, says)
+    };
+    let collected = timeout(READ_WITHIN, Limited::new(body, bound).collect()).await;
+    match collected {
+        Ok(Ok(whole)) if whole.trailers().is_some() => {
+            Err(broken("has trailers, which can't be kept"))
+        }
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let says = format!(
+                "the request can't be deferred, and is not sent: its body has more than {bound} bytes"
+            );
+            Err(DeferError::new(Undeferred::TooLarge, says))
+        }
+        Ok(Err(error)) => Err(broken("broke off").with_source(error)),
+        Err(_) => Err(broken("took longer than 10 s to be read")),
+    }
+}
+
+impl Shared {
+    async fn answered<D>(&self, kept: Kept, response: Response<D>) -> Result<Answered<D>, BoxError>
+    where
+        D: Body<Data = Bytes>,
+    {
+        let (head, body) = response.into_parts();
+        let judge = &self.settings.judge;
+        let later = self.settings.later;
+        let by_status = judge.judge(head.status, b"");
+        if !judge.reads_bodies() && !later.answer(by_status.0, kept.repeatable) {
+            let answer = Response::from_parts(head, DeferBody::untouched(body));
+            return Ok(Deferrable::Answered(answer));
+        }
+        let Read { data, broken, body } = read(body, MAX_ANSWER_BYTES).await;
+        let (outcome, reason) = match by_status {
+            // Nobody knows what the rest would have said.
+            (Outcome::Success, _) if broken => {
+                (Outcome::Technical, Some("the answer broke off".into()))
+            }
+            by_status if broken => by_status,
+            _ => judge.judge(head.status, &data),
+        };
+        if !later.answer(outcome, kept.repeatable) {
+            return Ok(Deferrable::Answered(Response::from_parts(head, body)));
+        }
+        let mut answer = Answer::new(1, 0, outcome);
+        answer.reason = reason;
+        answer.not_before = self.asked_for(&head.headers);
+        match self.store(kept, answer).await {
+            Ok(Some(deferred)) => Ok(Deferrable::Deferred(deferred)),
+            // It was its last attempt, and this is its last answer.
+            Ok(None) => Ok(Deferrable::Answered(Response::from_parts(head, body))),
+            Err(error) => Err(error.with_answer(Response::from_parts(head, data)).into()),
+        }
+    }
+
+    async fn failed(&self, kept: Kept, error: BoxError) -> Result<Deferred, BoxError> {
+        if !self.settings.later.error(&error, kept.repeatable) {
+            return Err(error);
+        }
+        let rejection = Rejection::of(&*error);
+        let reason = match rejection {
+            Some(rejection) => rejection.reason().as_str().to_owned(),
+            None => said(&*error),
+        };
+        let mut answer = Answer::new(1, 0, Outcome::Technical).with_reason(reason.as_str());
+        let wait = rejection.and_then(Rejection::retry_after);
+        answer.not_before = wait.map(|wait| self.engine.runner().now().plus(wait));
+        match self.store(kept, answer).await {
+            Ok(Some(deferred)) => Ok(deferred),
+            Ok(None) => Err(error),
+            Err(unstored) => Err(unstored.with_source(error).into()),
+        }
+    }
+
+    /// Until when the dependency asks not to be sent the next attempt.
+    fn asked_for(&self, headers: &HeaderMap) -> Option<Utc> {
+        let runner = self.engine.runner();
+        let wait = hint::retry_after(headers, &**runner.clock())?;
+        Some(runner.now().plus(wait))
+    }
+
+    /// Stores a request with what was answered; `None` if that was its end.
+    ///
+    /// In a task, so that what the dependency said is written down although the caller goes away.
+    async fn store(&self, kept: Kept, answer: Answer) -> Result<Option<Deferred>, DeferError> {
+        let (id, engine) = (kept.id.clone(), self.engine.clone());
+        let storing = tokio::spawn(begin(engine, kept, answer));
+        let stored = match timeout(STORE_WITHIN, storing).await {
+            Ok(Ok(stored)) => stored,
+            Ok(Err(died)) => {
+                let says = format!("the request could not be stored for later: {died}");
+                Err(DeferError::new(Undeferred::NotStored, says))
+            }
+            Err(_) => {
+                let says = "the request was not stored for later within 15 s, and may be yet: repeat it under the same id";
+                Err(DeferError::new(Undeferred::StoreTooSlow, says))
+            }
+        };
+        stored.map_err(|error| error.of_transaction(id))
+    }
+}
+
+async fn begin(engine: Engine, kept: Kept, answer: Answer) -> Result<Option<Deferred>, DeferError> {
+    let (id, named, reason) = (kept.id.clone(), kept.named, answer.reason.clone());
+    let request = kept.encode();
+    if named {
+        let stored = engine.backend().store().request(id.clone()).await;
+        if stored
+            .map_err(DeferError::not_stored)?
+            .is_some_and(|stored| stored != request)
+        {
+            let says = format!(
+                "the request is not stored for later: another one has the id {id}; use a new key for each request"
+            );
+            return Err(DeferError::new(Undeferred::OtherRequest, says));
+        }
+    }
+    let transaction = kept.into_transaction(request, answer);
+    let begun = engine
+        .begin(transaction)
+        .await
+        .map_err(DeferError::not_stored)?;
+    Ok(match engine.load(&id).await {
+        Ok(Some(record)) => {
+            let over = begun == Begun::New && record.progress.state.is_terminal();
+            (!over).then(|| Deferred::of(record))
+        }
+        // It is stored all the same.
+        Ok(None) | Err(_) => Some(Deferred::unread(id, reason)),
+    })
+}

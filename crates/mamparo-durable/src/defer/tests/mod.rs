@@ -1,0 +1,5 @@
+mod answers;
+mod deferrals;
+mod errors;
+mod settings;
+mod support;
