@@ -268,6 +268,11 @@ pub enum What<'a> {
         /// After how long it is looked for again.
         wait: Duration,
     },
+    /// Policies were loaded again: in force now, or refused as a whole.
+    PoliciesReloaded {
+        /// All that is wrong with them, if they were refused; then the old ones stay.
+        refused: Option<&'a (dyn Error + 'static)>,
+    },
     /// A fault was injected on purpose: what follows is not the dependency's own doing.
     FaultInjected {
         /// Which one: lower case, stable.

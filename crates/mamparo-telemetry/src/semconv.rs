@@ -166,3 +166,6 @@ pub const DEFER_OUTCOME: &str = "mamparo.defer.outcome";
 
 /// The transaction's id; on spans only.
 pub const DEFER_TRANSACTION: &str = "mamparo.defer.transaction";
+
+/// What came of a reload of policies.
+pub const POLICY_OUTCOME: &str = "mamparo.policy.outcome";

@@ -236,3 +236,15 @@ async fn a_key_with_an_escape_is_shown_without_it() {
     assert_eq!(ran.code, 1);
     assert!(!ran.stdout.contains(&0x1b), "{ran:?}");
 }
+
+#[tokio::test]
+async fn a_file_that_says_nothing_passes_with_a_warning() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty.toml");
+    std::fs::write(&file, "# to be written\n").unwrap();
+    let file = file.display().to_string();
+    let ran = mamparo(&["check", &file]).await;
+    assert_eq!(ran.code, 0);
+    assert!(stdout(&ran).contains("warning[nothing-configured]"));
+    let strict = mamparo(&["check", &file, "--deny-warnings"]).await;
+    assert_eq!(strict.code, 1);
+}

@@ -79,7 +79,9 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
         {
             Level::WARN
         }
-        What::MalformedDeadline { .. } | What::CheckFailed { .. } => Level::WARN,
+        What::MalformedDeadline { .. }
+        | What::CheckFailed { .. }
+        | What::PoliciesReloaded { refused: Some(_) } => Level::WARN,
         What::Key { step, .. } if step.is_alert() => Level::WARN,
         // Once for many calls: whoever is on duty wants to know.
         What::BreakerTransition(change) => match change.to {
@@ -98,6 +100,7 @@ pub(super) fn level(context: &CallContext, what: &What<'_>) -> Level {
         | What::FellBack { .. }
         | What::RateLimitHeard { .. }
         | What::RateLimitStoreBack { .. }
+        | What::PoliciesReloaded { .. }
         | What::Nested { .. } => Level::INFO,
         _ => Level::DEBUG,
     }
@@ -280,6 +283,7 @@ impl<'a> Record<'a> {
                 error,
                 ..self
             },
+            What::PoliciesReloaded { refused } => self.reloaded(refused),
             What::Shed { by, priority } => Self {
                 message: "call shed",
                 outcome: Some(by.as_str()),
@@ -287,6 +291,18 @@ impl<'a> Record<'a> {
                 ..self
             },
             _ => self.saying("something happened"),
+        }
+    }
+
+    fn reloaded(self, refused: Option<&'a (dyn Error + 'static)>) -> Self {
+        let message = match refused {
+            Some(_) => "policies refused, the old ones stay",
+            None => "policies reloaded",
+        };
+        Self {
+            message,
+            error: refused,
+            ..self
         }
     }
 

@@ -377,3 +377,16 @@ fn an_attempt_that_is_sent_once_more_says_why() {
     assert_eq!(fields["retry_reason"], "unavailable");
     assert!(fields["message"].contains("never processed"));
 }
+
+#[test]
+fn policies_that_are_refused_are_a_warning_that_says_why() {
+    let why = std::io::Error::other("half of a file");
+    let refused = What::PoliciesReloaded {
+        refused: Some(&why),
+    };
+    let applied = What::PoliciesReloaded { refused: None };
+    let lines = written(&context(), &[refused, applied]);
+    assert_eq!((lines[0].0, lines[1].0), (Level::WARN, Level::INFO));
+    assert!(lines[0].2["message"].contains("the old ones stay"));
+    assert!(lines[0].2["error"].contains("half of a file"));
+}

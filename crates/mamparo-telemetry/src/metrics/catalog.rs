@@ -5,7 +5,7 @@ use crate::semconv::{
     ATTEMPT_VERDICT, BREAKER_KEY, BREAKER_STATE, DEPENDENCY, ERROR_TYPE, FALLBACK_OUTCOME,
     GRPC_METHOD, GRPC_TARGET, HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD,
     HTTP_RESPONSE_STATUS_CODE, HTTP_ROUTE, HTTP_SERVER_REQUEST_DURATION, NETWORK_PROTOCOL_VERSION,
-    OPERATION_OUTCOME, PRIORITY, REASON, RPC_CLIENT_CALL_DURATION, RPC_METHOD,
+    OPERATION_OUTCOME, POLICY_OUTCOME, PRIORITY, REASON, RPC_CLIENT_CALL_DURATION, RPC_METHOD,
     RPC_SERVER_CALL_DURATION, RPC_STATUS_CODE, RPC_SYSTEM_NAME, SENT, SERVER_ADDRESS, SERVER_PORT,
     URL_SCHEME,
 };
@@ -385,6 +385,13 @@ pub(super) const INJECTED_FAULTS: Metric = counter(
     "Faults that were injected on purpose",
 );
 
+pub(super) const POLICY_RELOADS: Metric = counter(
+    "mamparo.policy.reloads",
+    "{reload}",
+    &[POLICY_OUTCOME],
+    "Reloads of the policies, by whether they were applied or refused",
+);
+
 /// Every metric that we write, in the order of the table in `docs/metrics.md`.
 pub const CATALOG: &[Metric] = &[
     OPERATIONS,
@@ -426,6 +433,7 @@ pub const CATALOG: &[Metric] = &[
     SHED_CALLS,
     IDEMPOTENCY_KEYS,
     INJECTED_FAULTS,
+    POLICY_RELOADS,
     deferred::ANSWERS,
     deferred::SCHEDULES,
     deferred::POSTPONEMENTS,

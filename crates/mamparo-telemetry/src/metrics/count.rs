@@ -6,7 +6,8 @@ use opentelemetry::KeyValue;
 
 use super::{Attributes, Instruments};
 use crate::semconv::{
-    BREAKER_STATE, DEPENDENCY, FALLBACK_OUTCOME, PRIORITY, REASON, REASON_DELAY, SENT,
+    BREAKER_STATE, DEPENDENCY, FALLBACK_OUTCOME, POLICY_OUTCOME, PRIORITY, REASON, REASON_DELAY,
+    SENT,
 };
 
 impl Instruments {
@@ -66,6 +67,11 @@ impl Instruments {
             What::Key { step, .. } => {
                 let step = KeyValue::new(REASON, step.as_str());
                 self.idempotency_keys.add(1, &[step]);
+            }
+            What::PoliciesReloaded { refused } => {
+                let outcome = refused.map_or("applied", |_| "refused");
+                let outcome = KeyValue::new(POLICY_OUTCOME, outcome);
+                self.policy_reloads.add(1, &[outcome]);
             }
             What::FaultInjected { fault } => self.injected_faults.add(1, &by(dependency, fault)),
             _ => {}

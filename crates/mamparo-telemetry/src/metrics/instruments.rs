@@ -43,6 +43,7 @@ pub(crate) struct Instruments {
     pub(crate) shed_calls: Counter<u64>,
     pub(crate) idempotency_keys: Counter<u64>,
     pub(crate) injected_faults: Counter<u64>,
+    pub(crate) policy_reloads: Counter<u64>,
     #[cfg(feature = "durable")]
     pub(crate) deferred: crate::durable::Counts,
 }
@@ -99,6 +100,7 @@ impl Instruments {
             shed_calls: counter(catalog::SHED_CALLS),
             idempotency_keys: counter(catalog::IDEMPOTENCY_KEYS),
             injected_faults: counter(catalog::INJECTED_FAULTS),
+            policy_reloads: counter(catalog::POLICY_RELOADS),
             #[cfg(feature = "durable")]
             deferred: crate::durable::Counts::new(meter),
             meter: meter.clone(),

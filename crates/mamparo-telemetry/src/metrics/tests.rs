@@ -131,6 +131,21 @@ fn what_happens_to_keys_is_counted_and_none_of_them_is_told() {
     );
 }
 
+#[test]
+fn reloads_of_policies_are_counted_by_what_came_of_them() {
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider);
+    let refused = std::io::Error::other("half of a file");
+    report(&metrics, What::PoliciesReloaded { refused: None });
+    report(&metrics, What::PoliciesReloaded { refused: None });
+    let refused = Some(&refused as &(dyn std::error::Error + 'static));
+    report(&metrics, What::PoliciesReloaded { refused });
+    let points = counted.points("mamparo.policy.reloads");
+    let lines: Vec<_> = points.into_iter().collect();
+    let line = |outcome: &str, times| (format!("mamparo.policy.outcome={outcome}"), times);
+    assert_eq!(lines, [line("applied", 2), line("refused", 1)]);
+}
+
 /// I3: given to several layers, each event still has one reporter.
 #[test]
 fn clones_share_their_instruments_and_nothing_is_counted_twice() {

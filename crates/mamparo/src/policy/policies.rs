@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mamparo_core::grpc::Grpc;
+use mamparo_core::{CallContext, Event, Observer, What};
 use tokio::sync::watch;
 use tower_layer::Identity;
 
@@ -46,6 +47,8 @@ struct Shared {
     /// One reload after the other.
     reloading: Mutex<()>,
     reloads: watch::Sender<Reloads>,
+    /// Who hears of reloads.
+    observer: Mutex<Option<Arc<dyn Observer>>>,
 }
 
 /// What came of the last reload; see [`Policies::reloads`].
@@ -111,6 +114,19 @@ impl Policies {
     /// Tells all that is wrong at once; then everything stays as it is, and a later reload may succeed. Besides what
     /// [`load`](Self::load) refuses, a dependency can't change its protocol.
     pub fn reload(&self) -> Result<Self, InvalidPolicies> {
+        let reloaded = self.reload_in_turn();
+        let refused = reloaded
+            .as_ref()
+            .err()
+            .map(|it| it as &(dyn Error + 'static));
+        // Nothing is locked any more: whoever hears it may load again.
+        let observer = self.shared.observer().clone();
+        let what = What::PoliciesReloaded { refused };
+        Event::report(observer.as_ref(), &CallContext::EMPTY, what);
+        reloaded
+    }
+
+    fn reload_in_turn(&self) -> Result<Self, InvalidPolicies> {
         let shared = &self.shared;
         let reloading = shared.reloading.lock();
         let _reloading = reloading.unwrap_or_else(PoisonError::into_inner);
@@ -119,6 +135,15 @@ impl Policies {
         let loaded = read.map(|loaded| *shared.locked() = Arc::new(loaded));
         shared.reloads.send_replace(Reloads { refused_with });
         loaded.map(|()| self.current())
+    }
+
+    /// Sets who hears of reloads by whichever clone, whether a call, a [watch](Self::watch) or a signal asks for them; nobody by default.
+    ///
+    /// Each is one [`What::PoliciesReloaded`]. What the services do is told to the observers of their stacks.
+    #[must_use]
+    pub fn observer(self, observer: Arc<dyn Observer>) -> Self {
+        *self.shared.observer() = Some(observer);
+        self
     }
 
     /// Follows reloads, by whichever clone, from now on: those that were refused, too.
@@ -192,6 +217,10 @@ impl Shared {
     fn locked(&self) -> MutexGuard<'_, Arc<Loaded>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn observer(&self) -> MutexGuard<'_, Option<Arc<dyn Observer>>> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Loader {
@@ -229,6 +258,7 @@ impl Loader {
             current: Mutex::new(Arc::clone(&loaded)),
             reloading: Mutex::default(),
             reloads: watch::Sender::default(),
+            observer: Mutex::default(),
         };
         Ok(Policies {
             loaded,
@@ -250,9 +280,7 @@ impl Loader {
                 Err(problem) => problems.push(*problem),
             }
         }
-        let environment = self.environment.iter().cloned();
-        let (of_server, environment): (Vec<_>, Vec<_>) =
-            environment.partition(|(name, _)| source::is_servers(name));
+        let (of_server, environment) = check::settings(&self.environment, &mut problems);
         let server = ServerPolicy::of(&documents, of_server, &mut problems);
         let mut views = resolve::resolve(&documents, environment, &mut problems);
         let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
@@ -260,6 +288,9 @@ impl Loader {
         check::one_layer_retries(&views, &service, &mut problems);
         let files = self.files.iter();
         let order: Vec<_> = files.map(|path| path.display().to_string()).collect();
+        let first = order.first().map(String::as_str);
+        let first = first.or_else(|| self.texts.first().map(|it| &*it.0));
+        problems.extend(check::something_is_configured(first, &documents));
         problems.sort_by_cached_key(|problem| problem.place(&order));
         // What was refused by name is not refused again by a builder.
         let refused = match problems.iter().any(is_error) {

@@ -345,3 +345,60 @@ fn what_is_no_file_of_policies_is_refused_and_never_waited_for() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+fn from_environment(name: &str, value: &str) -> Result<Policies, InvalidPolicies> {
+    let loader = Policies::loader().text("policies.toml", "[dependency.catalog]", Format::Toml);
+    let variable = (name.to_owned(), value.to_owned());
+    loader.environment([variable]).load()
+}
+
+/// `MAMPARO__CATALOG=1` was meant to do something.
+#[test]
+fn a_variable_that_names_a_whole_table_is_refused_and_says_how_to_name_a_setting() {
+    for name in [
+        "MAMPARO__CATALOG",
+        "MAMPARO__CATALOG__",
+        "MAMPARO__CATALOG____MAX",
+    ] {
+        let refused = from_environment(name, "1").unwrap_err();
+        assert_eq!(refused.problems()[0].code, "incomplete-variable", "{name}");
+    }
+    let refused = from_environment("MAMPARO__CATALOG", "1").unwrap_err();
+    assert_eq!(
+        refused.problems()[0].to_string(),
+        "environment variable MAMPARO__CATALOG: error[incomplete-variable]: it names no setting, and one value can't stand for \
+         a whole table\n  remedy: name the setting, as MAMPARO__CATALOG__DEADLINE does, or unset it"
+    );
+    let refused = from_environment("MAMPARO__SERVER", "1").unwrap_err();
+    assert!(
+        refused.problems()[0]
+            .remedy
+            .contains("MAMPARO__SERVER__DEADLINE")
+    );
+    let refused = from_environment("MAMPARO__CATALOG__BREAKER", "1").unwrap_err();
+    assert_eq!(refused.problems()[0].path, "dependency.catalog.breaker");
+}
+
+#[test]
+fn files_that_say_nothing_are_warned_of() {
+    let warned = |documents: &[&str]| {
+        let loader = documents.iter().fold(Policies::loader(), |loader, it| {
+            loader.text("policies.toml", *it, Format::Toml)
+        });
+        let warnings = loader.load().unwrap().warnings().to_vec();
+        let codes = warnings.iter().filter(|it| it.code == "nothing-configured");
+        codes.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = "policies.toml:1: warning[nothing-configured]: nothing is configured: there is neither a dependency nor a server\n  \
+                    remedy: write a table [dependency.NAME], or load the file that has one";
+    for empty in [
+        "",
+        "# to be written",
+        "[profile.internal]\ndeadline = \"2s\"",
+    ] {
+        assert_eq!(warned(&[empty]), [expected], "{empty}");
+    }
+    assert_eq!(warned(&["", "[dependency.catalog]"]), [""; 0]);
+    assert_eq!(warned(&["[server]"]), [""; 0]);
+    assert_eq!(warned(&[]), [""; 0], "there is no file to mend");
+}

@@ -57,6 +57,41 @@ fn catalog(seconds: u64) -> String {
     format!("[dependency.catalog]\ndeadline = \"{seconds}s\"\n")
 }
 
+#[derive(Debug, Default)]
+struct Reloaded(std::sync::Mutex<Vec<Option<String>>>);
+
+impl mamparo_core::Observer for Reloaded {
+    fn on(&self, event: &mamparo_core::Event<'_>) {
+        if let mamparo_core::What::PoliciesReloaded { refused } = event.what {
+            let refused = refused.map(ToString::to_string);
+            self.0.lock().unwrap().push(refused);
+        }
+    }
+}
+
+/// Whoever asked for it.
+#[tokio::test]
+async fn an_observer_hears_each_reload_whether_it_was_applied_or_refused() {
+    let folder = Folder::new("observed");
+    let file = folder.at("policies.toml");
+    fs::write(&file, catalog(1)).unwrap();
+    let heard = Arc::<Reloaded>::default();
+    let policies = Policies::load([&file]).unwrap();
+    let policies = policies.observer(Arc::clone(&heard) as _);
+    let clone = policies.clone();
+    clone.reload().unwrap();
+    fs::write(&file, "[dependency.catalog]\ndeadlin = \"2s\"").unwrap();
+    policies.reload().unwrap_err();
+    let (_watch, mut told) = watched(&policies);
+    fs::write(&file, catalog(2)).unwrap();
+    assert_eq!(next(&mut told).await, Ok(2));
+    let heard = heard.0.lock().unwrap();
+    let [None, Some(refused), None] = heard.as_slice() else {
+        panic!("{heard:?}");
+    };
+    assert!(refused.contains("did you mean"), "{refused}");
+}
+
 async fn next(heard: &mut Heard) -> Result<u64, &'static str> {
     let told = tokio::time::timeout(Duration::from_secs(20), heard.recv());
     told.await.expect("it is told in time").unwrap()

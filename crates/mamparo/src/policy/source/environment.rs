@@ -16,6 +16,12 @@ pub(in crate::policy) fn is_servers(name: &str) -> bool {
     name.starts_with("MAMPARO__SERVER__")
 }
 
+/// Tells whether one of our variables names a setting: a part for the dependency and at least one more, none of them empty.
+pub(in crate::policy) fn names_a_setting(name: &str) -> bool {
+    let path = name.strip_prefix(PREFIX).unwrap_or_default();
+    path.split(BETWEEN).count() > 1 && path.split(BETWEEN).all(|part| !part.is_empty())
+}
+
 /// Lays the variables `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS` over the dependencies; returns those whose dependency is not there.
 ///
 /// A dependency's name is matched without case, with `-` and `.` as `_`: no shell sets another one.

@@ -6,6 +6,6 @@ mod mark;
 mod toml;
 mod yaml;
 
-pub(super) use environment::{is_ours, is_servers, overlay};
+pub(super) use environment::{is_ours, is_servers, names_a_setting, overlay};
 pub(super) use file::{read, text};
 pub(super) use mark::Marks;
