@@ -8,6 +8,7 @@
 //! | [`Metrics`] | what the other layers report | metrics, and events on the operation's span |
 //! | [`TracingObserver`] | what the other layers report | `tracing` records |
 //! | `durable` | with the feature of that name: what the defer plane's engine does | metrics, spans that are linked across the wait |
+//! | `prometheus` | with the feature of that name: what was written through its provider | the page that a Prometheus scrapes |
 //!
 //! No SDK is forced on a user. Providers are passed in, or the global ones are asked for at first use; one that
 //! is still a no-op is never kept. Without a provider nothing is allocated.
@@ -35,6 +36,8 @@ pub mod operation;
     reason = "roles are this crate's, and so is what they are told"
 )]
 mod outcome;
+#[cfg(feature = "prometheus")]
+pub mod prometheus;
 mod rpc;
 pub mod semconv;
 pub mod server;

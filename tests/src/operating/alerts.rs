@@ -20,6 +20,15 @@ const SET_OFF: &[(&str, &[&str])] = &[
     ("stock", &["MamparoBreakerFlapping"]),
     ("reports", &["MamparoLateWork"]),
     ("images", &["MamparoLatencyUpSuccessFlat"]),
+    // The defer plane's are about its store.
+    (
+        "",
+        &[
+            "MamparoDeadLetter",
+            "MamparoStuckTransactions",
+            "MamparoOverdueTransactions",
+        ],
+    ),
 ];
 
 pub(super) fn expected() -> BTreeSet<Fired> {

@@ -51,7 +51,7 @@ async fn live(expected: &BTreeSet<Fired>) -> Run {
     tokio::time::sleep(WELL).await;
     let in_health = fired(&prometheus).await;
 
-    shop.make_trouble();
+    shop.make_trouble().await;
     let began = clock::now();
     while !fired(&prometheus).await.is_superset(expected) && began.elapsed() < TROUBLE {
         tokio::time::sleep(Duration::from_millis(500)).await;

@@ -23,6 +23,7 @@ use mamparo_core::clock::{self, Instant};
 use mamparo_core::http::Http;
 use mamparo_core::{Backoff, BoxError, Budget, CallContext, Kind};
 use mamparo_telemetry::metrics::Places;
+use mamparo_telemetry::prometheus::Exposition;
 use mamparo_telemetry::{AttemptLayer, Metrics, OperationLayer};
 use mamparo_testkit::body::ScriptedBody;
 use mamparo_testkit::service::{Script, Step};
@@ -30,7 +31,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use super::exposition::Exposed;
+use super::payments::Payments;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -49,6 +50,7 @@ type Call = BoxCloneSyncService<Request<Empty<Bytes>>, (), BoxError>;
 pub(super) struct Shop {
     pub(super) address: SocketAddr,
     trouble: Arc<AtomicBool>,
+    payments: Payments,
 }
 
 /// One send, as a dependency sees it.
@@ -74,36 +76,43 @@ type Behaviour = fn(&Arrival) -> Step<Answer>;
 
 impl Shop {
     pub(super) async fn open() -> Self {
-        let exposed = Exposed::new();
+        let exposed = Exposition::new();
         let trouble = Arc::new(AtomicBool::new(false));
+        let metrics = Metrics::of(exposed.provider());
+        let payments = Payments::open(&metrics);
         Opening {
-            metrics: Metrics::of(&exposed.provider),
+            metrics,
             exposed: exposed.clone(),
             trouble: Arc::clone(&trouble),
             since: clock::now(),
         }
         .call_all();
         let metrics = move || {
-            let text = exposed.text();
-            async { text }
+            let exposed = exposed.clone();
+            async move { exposed.page().unwrap() }
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let routes = Router::new().route("/metrics", get(metrics));
         tokio::spawn(axum::serve(listener, routes).into_future());
-        Self { address, trouble }
+        Self {
+            address,
+            trouble,
+            payments,
+        }
     }
 
     /// Lets each dependency come into its own trouble, but for those that are always well.
-    pub(super) fn make_trouble(&self) {
+    pub(super) async fn make_trouble(&self) {
         self.trouble.store(true, Relaxed);
+        self.payments.make_trouble().await;
     }
 }
 
 /// What is shared while the program starts.
 struct Opening {
     metrics: Metrics,
-    exposed: Exposed,
+    exposed: Exposition,
     trouble: Arc<AtomicBool>,
     since: Instant,
 }
@@ -246,7 +255,7 @@ impl Opening {
     }
 
     fn telemetry(&self, name: &'static str) -> (OperationLayer<Http>, AttemptLayer) {
-        let meters = &self.exposed.provider;
+        let meters = self.exposed.provider();
         let operation = OperationLayer::http(name).meter_provider(meters);
         (operation, AttemptLayer::http(name).meter_provider(meters))
     }
