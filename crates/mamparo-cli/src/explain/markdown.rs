@@ -1,8 +1,8 @@
-//! The table of dependencies for a service's README.
+//! The tables for a service's README.
 
 use std::time::Duration;
 
-use mamparo::policy::{Effective, Policy};
+use mamparo::policy::{Effective, Policy, ServerPolicy};
 
 const HEAD: &str = "\
 | dependency | url | deadline | attempts | attempt timeout | breaker | at once | at worst |
@@ -13,6 +13,14 @@ const HEAD: &str = "\
 pub(super) fn markdown(policies: &[Policy]) -> String {
     let rows = policies.iter().map(row);
     format!("{HEAD}{}", rows.collect::<String>())
+}
+
+/// A row for each setting of the server that somebody wrote.
+pub(super) fn server(policy: &ServerPolicy) -> String {
+    let settings = policy.effective();
+    let written = settings.iter().filter(|it| it.origin.is_written());
+    let rows = written.map(|it| format!("| {} | {} |\n", it.path, escaped(&it.value)));
+    format!("\n| server | |\n|---|---|\n{}", rows.collect::<String>())
 }
 
 fn row(policy: &Policy) -> String {

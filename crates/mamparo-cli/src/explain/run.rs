@@ -1,9 +1,9 @@
 //! The explanation, from what was typed to how it exits.
 
-use mamparo::policy::{Policies, Policy};
+use mamparo::policy::{Policies, Policy, ServerPolicy};
 
-use super::markdown::markdown;
-use super::record::record;
+use super::markdown::{self, markdown};
+use super::record::{self, record};
 use super::words::words;
 use crate::args::{ExplainArgs, Rate};
 use crate::exit::Exit;
@@ -36,11 +36,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Exit {
             Err(unknown) => return refuse(&unknown.to_string()),
         },
     };
-    let (server, is_all) = (policies.server(), args.dependency.is_none());
-    let text = match server.is_written() && is_all && !args.json && !args.markdown {
-        true => format!("{}\n{}", server.describe(), said(args, &chosen)),
-        false => said(args, &chosen),
-    };
+    // Of one dependency alone, the server is no part.
+    let server = Some(policies.server()).filter(|it| it.is_written() && args.dependency.is_none());
+    let text = said(args, &chosen, server);
     Exit::Success.written(&output::report(&text))
 }
 
@@ -49,20 +47,25 @@ fn refuse(error: &str) -> Exit {
     Exit::Usage
 }
 
-fn said(args: &ExplainArgs, policies: &[Policy]) -> String {
+fn said(args: &ExplainArgs, policies: &[Policy], own: Option<&ServerPolicy>) -> String {
     if args.markdown {
-        return markdown(policies);
+        return markdown(policies) + &own.map_or_else(String::new, markdown::server);
     }
     if args.json {
-        let records: Vec<_> = policies.iter().map(record).collect();
-        return format!("{:#}\n", serde_json::json!({ "dependencies": records }));
+        let mut all =
+            serde_json::json!({ "dependencies": policies.iter().map(record).collect::<Vec<_>>() });
+        if let Some(own) = own {
+            all["server"] = record::server(own);
+        }
+        return format!("{all:#}\n");
     }
     let traffic = args.traffic;
+    let own = own.map(ServerPolicy::describe);
     let texts = policies.iter().map(|policy| {
         let paid = traffic.map_or_else(String::new, |rate| paid(policy, rate));
         format!("{}\n\n{}{paid}", words(policy), policy.describe())
     });
-    texts.collect::<Vec<_>>().join("\n")
+    own.into_iter().chain(texts).collect::<Vec<_>>().join("\n")
 }
 
 /// What the budget pays for: 8 % of 10000 operations in 1m are 800 resends.

@@ -104,3 +104,31 @@ async fn what_is_not_there_or_refused_is_not_explained() {
     );
     assert_eq!((ran.code, ran.stdout.len()), (1, 0));
 }
+
+#[tokio::test]
+async fn a_server_is_part_of_the_whole_in_every_form() {
+    let file = "at/server.toml";
+    let ran = policies(&["explain", "--policy", file]).await;
+    assert!(
+        stdout(&ran).contains("idempotency.retention = \"3d\"  (tests/policies/server.toml:8)"),
+        "{ran:?}"
+    );
+    let ran = policies(&["explain", "--policy", file, "--markdown"]).await;
+    assert!(
+        stdout(&ran).ends_with(
+            "| server | |\n|---|---|\n| max_deadline | \"30s\" |\n| idempotency.key | \"principal\" |\n| idempotency.retention | \"3d\" |\n"
+        ),
+        "{ran:?}"
+    );
+    let ran = policies(&["explain", "--policy", file, "--json"]).await;
+    let settings = ran.json()["server"]["settings"].clone();
+    let written = settings.as_array().unwrap().iter();
+    let written = written.filter(|it| it["origin"]["from"] == "file");
+    let paths: Vec<_> = written.map(|it| it["path"].as_str().unwrap()).collect();
+    assert_eq!(
+        paths,
+        ["max_deadline", "idempotency.key", "idempotency.retention"]
+    );
+    let one = policies(&["explain", "psp", "--policy", file, "--json"]).await;
+    assert!(one.json().get("server").is_none(), "{one:?}");
+}

@@ -69,6 +69,7 @@ mod problem;
 mod resolve;
 mod schema;
 mod server;
+mod server_keys;
 mod service;
 pub mod snapshot;
 mod source;

@@ -8,12 +8,14 @@ use mamparo_core::grpc::Grpc;
 use mamparo_core::http::{Http, QuotaPolicy};
 
 use super::schema::{SERVER, checked};
+use super::server_keys::idempotency;
 use super::source::overlay;
 use super::tree::{At, Node, Origin, Table, Value};
 use super::view::View;
 use super::{Effective, Problem, build};
 use crate::bulkhead::BulkheadPolicy;
 use crate::caller::{CallerKey, TrustedProxies};
+use crate::idempotency::IdempotencyPolicy;
 use crate::load_shed::LoadShedPolicy;
 use crate::rate_limit::RateLimitPolicy;
 use crate::rejection::RejectionPolicy;
@@ -54,6 +56,7 @@ struct Built {
     rate_limit: Option<RateLimit>,
     load_shed: LoadShedPolicy,
     bulkhead: BulkheadPolicy,
+    idempotency: Option<IdempotencyPolicy>,
     stop: StopPolicy,
 }
 
@@ -99,6 +102,14 @@ impl ServerPolicy {
     #[must_use]
     pub const fn stop(&self) -> StopPolicy {
         self.built.stop
+    }
+
+    /// Returns how idempotency keys are recognised; none where `idempotency` is off.
+    ///
+    /// The store is the program's own: `layers.idempotency(IdempotencyLayer::new(store, policy))`.
+    #[must_use]
+    pub const fn idempotency(&self) -> Option<&IdempotencyPolicy> {
+        self.built.idempotency.as_ref()
     }
 
     /// Tells whether somebody wrote the table.
@@ -190,6 +201,7 @@ impl Default for ServerPolicy {
                 rate_limit: None,
                 load_shed: LoadShedPolicy::off(),
                 bulkhead: BulkheadPolicy::off(),
+                idempotency: None,
                 stop: StopPolicy::default(),
             },
         }
@@ -211,6 +223,7 @@ fn build(view: &View) -> Result<Built, Refused> {
         },
         load_shed: build::load_shed(view).map_err(of("load_shed"))?,
         bulkhead,
+        idempotency: idempotency(view).map_err(of("idempotency"))?,
         stop: stop(view).map_err(of("stop"))?,
     })
 }
@@ -251,7 +264,7 @@ fn rejection(view: &View) -> Result<RejectionPolicy, InvalidSetting> {
     builder.build()
 }
 
-fn header(setting: &'static str, name: &str) -> Result<HeaderName, InvalidSetting> {
+pub(super) fn header(setting: &'static str, name: &str) -> Result<HeaderName, InvalidSetting> {
     let parsed = name.parse::<HeaderName>();
     parsed.map_err(|_| InvalidSetting::new(setting, name, "must be the name of a header"))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Format, InvalidPolicies, Policies};
+use crate::idempotency::{IdempotencyPolicy, KeySyntax, OnExpiry, OnStoreFailure, Stored};
 
 fn load(document: &str) -> Result<Policies, InvalidPolicies> {
     Policies::loader()
@@ -52,6 +53,61 @@ fn without_a_table_a_server_is_as_by_hand() {
     );
 }
 
+/// Every setting of the table reaches the policy that it builds.
+#[test]
+fn idempotency_keys_are_read_from_their_table() {
+    let document = r#"
+[server.idempotency]
+key = "header"
+header = "x-account"
+key_header = "x-once"
+syntax = "strict"
+longest_key = 64
+required = true
+methods = ["PUT"]
+stored = "successes"
+retention = "3d"
+retry_horizon = "2d"
+lease = "10s"
+on_expiry = "run_again"
+indeterminate_status = 409
+on_store_failure = "run_unprotected"
+store_timeout = "1s"
+retry_after = "3s"
+request_limit = 1000
+answer_limit = 2000
+namespace = "shop"
+documentation = "https://shop.example/keys"
+"#;
+    let policies = load(document).unwrap();
+    let read = policies.server().idempotency().unwrap();
+    let seconds = Duration::from_secs;
+    let by_hand = IdempotencyPolicy::per_principal(|_| None)
+        .header(http::HeaderName::from_static("x-once"))
+        .syntax(KeySyntax::Strict)
+        .longest_key(64)
+        .required()
+        .methods([http::Method::PUT])
+        .stored(Stored::Successes)
+        .retention(seconds(3 * 86_400))
+        .retry_horizon(seconds(2 * 86_400))
+        .lease(seconds(10))
+        .on_expiry(OnExpiry::RunAgain)
+        .indeterminate_status(http::StatusCode::CONFLICT)
+        .on_store_failure(OnStoreFailure::RunUnprotected)
+        .store_timeout(seconds(1))
+        .retry_after(seconds(3))
+        .request_limit(1_000)
+        .answer_limit(2_000)
+        .namespace("shop")
+        .documentation("https://shop.example/keys");
+    assert_eq!(
+        format!("{read:?}"),
+        format!("{:?}", by_hand.build().unwrap())
+    );
+    assert!(load("").unwrap().server().idempotency().is_none());
+}
+
 #[test]
 fn what_is_wrong_with_a_server_is_told_with_its_place() {
     let cases = [
@@ -92,6 +148,27 @@ fn what_is_wrong_with_a_server_is_told_with_its_place() {
             "exhausted_header = \"a b\"",
             "refused-value",
             "server.exhausted_header",
+        ),
+        ("idempotency = {}", "refused-value", "server.idempotency"),
+        (
+            "idempotency = { key = \"header\" }",
+            "refused-value",
+            "server.idempotency",
+        ),
+        (
+            "idempotency = { key = \"all\", retention = \"1h\", retry_horizon = \"2h\" }",
+            "refused-value",
+            "server.idempotency.retention",
+        ),
+        (
+            "idempotency = { key = \"all\", indeterminate_status = 410 }",
+            "refused-value",
+            "server.idempotency.indeterminate_status",
+        ),
+        (
+            "idempotency = { key = \"all\", methods = [\"P OST\"] }",
+            "refused-value",
+            "server.idempotency.methods",
         ),
         ("timeout_status = 200", "bad-value", "server.timeout_status"),
     ];

@@ -68,6 +68,12 @@ pub(in crate::policy) const SERVER: &[Field] = &[
         "How many requests run at once, and how many wait.",
     ),
     field(
+        "idempotency",
+        Switch(OFF, IDEMPOTENCY),
+        "off",
+        "How requests with an idempotency key are recognised; the store is given in code.",
+    ),
+    field(
         "stop",
         Table(STOP),
         "on",
@@ -151,5 +157,128 @@ const STOP: &[Field] = &[
         Duration,
         "5s",
         "How long telemetry may take to be flushed.",
+    ),
+];
+
+const IDEMPOTENCY: &[Field] = &[
+    field(
+        "key",
+        Choice(&["principal", "header", "all"]),
+        "none",
+        "Whose a key is: the principal's, a header's value's, or everybody's alike.",
+    ),
+    field(
+        "header",
+        Text,
+        "none",
+        "The header by which callers are told apart, with key = \"header\".",
+    ),
+    field(
+        "key_header",
+        Text,
+        "idempotency-key",
+        "The header that carries the key.",
+    ),
+    field(
+        "syntax",
+        Choice(&["lenient", "strict"]),
+        "lenient",
+        "Whether a key may be bare, or must be a structured field string.",
+    ),
+    field(
+        "longest_key",
+        Count(1, 1024),
+        "255",
+        "How many characters a key may have.",
+    ),
+    field(
+        "required",
+        Flag,
+        "false",
+        "Refuses requests without a key, of the methods whose keys count.",
+    ),
+    field(
+        "methods",
+        Texts,
+        "POST, PATCH",
+        "The methods whose keys count.",
+    ),
+    field(
+        "stored",
+        Choice(&["all", "not_server_errors", "successes"]),
+        "all",
+        "Which answers are stored; after others the request is run again.",
+    ),
+    field(
+        "retention",
+        Duration,
+        "1d",
+        "How long an answer is kept and given again.",
+    ),
+    field(
+        "retry_horizon",
+        Duration,
+        "0s",
+        "For how long callers may go on trying; a shorter retention is refused.",
+    ),
+    field(
+        "lease",
+        Duration,
+        "30s",
+        "How long a key belongs to a runner that says nothing any more.",
+    ),
+    field(
+        "on_expiry",
+        Choice(&["indeterminate", "run_again"]),
+        "indeterminate",
+        "What becomes of a key whose runner is gone without a word.",
+    ),
+    field(
+        "indeterminate_status",
+        Count(409, 500),
+        "500",
+        "The status that says that nobody knows whether it was done: 500 or 409.",
+    ),
+    field(
+        "on_store_failure",
+        Choice(&["refuse", "run_unprotected"]),
+        "refuse",
+        "What a request with a key gets while the store fails.",
+    ),
+    field(
+        "store_timeout",
+        Duration,
+        "2s",
+        "How long the store may take for one step.",
+    ),
+    field(
+        "retry_after",
+        Duration,
+        "1s",
+        "When a caller should ask again whose request is being run.",
+    ),
+    field(
+        "request_limit",
+        Count(0, 16_777_216),
+        "262144",
+        "Up to how many bytes a request's body is compared.",
+    ),
+    field(
+        "answer_limit",
+        Count(0, 16_777_216),
+        "262144",
+        "Up to how many bytes an answer's body is kept.",
+    ),
+    field(
+        "namespace",
+        Text,
+        "none",
+        "Keeps these keys apart from others in the same store.",
+    ),
+    field(
+        "documentation",
+        Text,
+        "none",
+        "The page on which callers read of the keys; refusals link to it.",
     ),
 ];
