@@ -12,6 +12,7 @@
 //! - `multiplied` has two layers of services retry, and counts what reaches the last
 //! - `noted` reads what the protecting layers leave for whoever records a call
 //! - `operating` holds the alerts and the dashboard against a real Prometheus
+//! - `python` runs other implementations' clients and servers
 //! - `served` stands layers behind a real server, and `server` a server's own layers
 //! - `serving` runs a server from its start to its stop, under SIGTERM and behind nginx
 //! - `soak` lets half an hour of random faults pass, and looks for what is still held
@@ -46,6 +47,8 @@ mod multiplied;
 mod noted;
 #[cfg(test)]
 mod operating;
+#[cfg(test)]
+mod python;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

@@ -9,10 +9,9 @@ use std::time::Duration;
 use mamparo_testkit::grpc::FILE_DESCRIPTOR_SET;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdout};
 
-/// The interpreter that scripts/test exports; without it, the one that scripts/peer-python names and makes.
-const PYTHON: &str = "MAMPARO_PEER_PYTHON";
+use crate::python::{self, HELP};
 
 /// How long a peer's line is waited for: a Python process takes a while to start on a busy machine.
 const LINE_LIMIT: Duration = Duration::from_secs(30);
@@ -91,17 +90,15 @@ pub(super) fn values<'a>(metadata: &'a Value, key: &str) -> Vec<&'a str> {
 }
 
 fn run(script: &str, what: &Value) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut process = Command::new(python())
-        .arg(root().join("tests/peers").join(script))
+    let mut process = python::program(script)
         .arg(descriptors())
         .arg(what.to_string())
-        .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("GRPC_VERBOSITY", "NONE")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .unwrap_or_else(|error| panic!("{} does not run ({error}): {HELP}", python().display()));
+        .unwrap_or_else(|error| panic!("Python does not run ({error}): {HELP}"));
     let output = process.stdout.take().unwrap();
     (process, BufReader::new(output).lines())
 }
@@ -120,25 +117,6 @@ async fn keep(mut output: Lines<BufReader<ChildStdout>>, lines: Arc<Mutex<Vec<Va
     }
 }
 
-const HELP: &str = "scripts/peer-python makes a Python with grpcio in target/tools, remove the one there to have it made anew";
-
-fn python() -> &'static Path {
-    static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| match std::env::var_os(PYTHON) {
-        Some(python) => root().join(python),
-        None => made(),
-    })
-}
-
-fn made() -> PathBuf {
-    let script = root().join("scripts/peer-python");
-    let made = std::process::Command::new("bash").arg(script).output();
-    let made = made.expect("bash runs scripts/peer-python");
-    let complaint = String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "no Python with grpcio: {complaint}");
-    PathBuf::from(String::from_utf8_lossy(&made.stdout).trim())
-}
-
 fn descriptors() -> &'static Path {
     static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
     WRITTEN.get_or_init(|| {
@@ -147,8 +125,4 @@ fn descriptors() -> &'static Path {
         std::fs::write(&path, FILE_DESCRIPTOR_SET).unwrap();
         path
     })
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }

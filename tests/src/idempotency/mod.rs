@@ -5,11 +5,12 @@
 //! - `crash` kills it at random instants, under callers that give up, repeat and come together
 //! - `lost` loses the answer after the commit
 //! - `crowd` asks two servers with one key at once
-//! - `curl` is another implementation's client
+//! - `curl` and `httpx` are other implementations' clients
 
 mod crash;
 mod crowd;
 mod curl;
+mod httpx;
 mod lost;
 mod process;
 mod shop;

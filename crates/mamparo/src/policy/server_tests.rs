@@ -149,6 +149,16 @@ fn what_is_wrong_with_a_server_is_told_with_its_place() {
             "refused-value",
             "server.exhausted_header",
         ),
+        ("timeout_status = 200", "bad-value", "server.timeout_status"),
+    ];
+    are_refused(&cases);
+    let list = load("server = 3").unwrap_err();
+    assert_eq!(list.problems()[0].code, "bad-value");
+}
+
+#[test]
+fn what_is_wrong_with_idempotency_keys_is_told_with_its_place() {
+    are_refused(&[
         ("idempotency = {}", "refused-value", "server.idempotency"),
         (
             "idempotency = { key = \"header\" }",
@@ -170,9 +180,12 @@ fn what_is_wrong_with_a_server_is_told_with_its_place() {
             "refused-value",
             "server.idempotency.methods",
         ),
-        ("timeout_status = 200", "bad-value", "server.timeout_status"),
-    ];
-    for (line, code, path) in cases {
+    ]);
+}
+
+/// Each line, with its problem's code and path.
+fn are_refused(cases: &[(&str, &str, &str)]) {
+    for &(line, code, path) in cases {
         let refused = load(&format!("[server]\n{line}\n")).unwrap_err();
         let found = &refused.problems()[0];
         assert_eq!((found.code, &*found.path), (code, path), "{line}");
@@ -182,6 +195,4 @@ fn what_is_wrong_with_a_server_is_told_with_its_place() {
             found.origin
         );
     }
-    let list = load("server = 3").unwrap_err();
-    assert_eq!(list.problems()[0].code, "bad-value");
 }
