@@ -58,6 +58,11 @@ const RULES: &[Rule] = &[
         tests_with: &["mamparo-testkit"],
     },
     Rule {
+        crate_name: "mamparo-rabbitmq",
+        uses: BACKEND,
+        tests_with: &["mamparo-testkit"],
+    },
+    Rule {
         crate_name: "mamparo-cli",
         uses: PUBLISHED,
         tests_with: &["mamparo-testkit"],
@@ -88,6 +93,7 @@ const PUBLISHED: &[&str] = &[
     "mamparo-durable",
     "mamparo-sqlite",
     "mamparo-postgres",
+    "mamparo-rabbitmq",
     "mamparo-redis",
 ];
 const ALL: &[&str] = &[
@@ -97,6 +103,7 @@ const ALL: &[&str] = &[
     "mamparo-durable",
     "mamparo-sqlite",
     "mamparo-postgres",
+    "mamparo-rabbitmq",
     "mamparo-redis",
     "mamparo-testkit",
     "mamparo-cli",
@@ -117,7 +124,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ),
     ("rusqlite", &["mamparo-sqlite"]),
     ("sqlx", &["mamparo-postgres"]),
-    ("lapin", &[]),
+    ("lapin", &["mamparo-rabbitmq"]),
     ("redis", &["mamparo-redis"]),
     ("aws-sdk", &[]),
 ];

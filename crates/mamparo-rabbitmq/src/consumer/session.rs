@@ -1,0 +1,158 @@
+//! One connection's worth of messages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
+use lapin::types::FieldTable;
+use mamparo_core::{BoxError, Classify};
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::handle::{Desk, Work, give_back};
+use super::report::ConsumerEvent;
+use crate::link::{Live, close, open, short, trouble};
+use crate::topology::declare;
+use crate::{Delivery, RabbitError, Settings, Trouble};
+
+/// As many messages are taken at once after one that could not be read: it alone then reaches the delivery limit.
+const CAREFUL: u16 = 1;
+
+/// As long as it may take to give back what nobody began; the broker does it anyway, when the connection is closed.
+const GIVING_BACK: Duration = Duration::from_secs(5);
+
+/// What a consumer that ends without an error is told.
+const ENDED: &str = "the broker has ended the consumer: its queue was deleted, or has no leader";
+
+/// How a session ended, if not by an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Stopped,
+}
+
+/// What a session needs.
+pub(super) struct Session<S, C> {
+    pub(super) settings: Settings,
+    pub(super) work: Work<S, C>,
+    pub(super) ready: watch::Sender<bool>,
+    /// The last one ended because of something that could not be read.
+    pub(super) careful: bool,
+}
+
+impl<S, C> Session<S, C>
+where
+    S: Service<Delivery> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+    S::Response: Send,
+    C: Classify<S::Response>,
+{
+    /// Takes messages until it is told to stop, or the connection is lost.
+    pub(super) async fn run(self) -> Result<End, RabbitError> {
+        let Self {
+            settings,
+            work,
+            ready,
+            careful,
+        } = self;
+        let desk = Arc::clone(&work.desk);
+        let live = tokio::select! {
+            live = open(&settings) => live?,
+            () = desk.stopped() => return Ok(End::Stopped),
+        };
+        let mut consumer = begin(&desk, &live, careful).await?;
+        ready.send_replace(true);
+        let topology = &desk.topology;
+        desk.rules
+            .report
+            .tell(&ConsumerEvent::Connected { topology });
+        // Those of a connection that is lost run to their end, unheard: their messages are delivered again.
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = desk.stopped() => break,
+                Some(done) = tasks.join_next() => died(done),
+                next = consumer.next() => match next {
+                    Some(Ok(delivery)) => {
+                        tasks.spawn(work.clone().settle(delivery));
+                    }
+                    Some(Err(error)) => {
+                        tasks.detach_all();
+                        return Err(trouble(error, "taking messages"));
+                    }
+                    None => {
+                        tasks.detach_all();
+                        return Err(RabbitError::new(Trouble::Unavailable, ENDED));
+                    }
+                },
+            }
+        }
+        stop(&desk, &live, consumer, tasks).await;
+        Ok(End::Stopped)
+    }
+}
+
+/// Declares the queues, and consumes.
+async fn begin<C>(
+    desk: &Desk<C>,
+    live: &Live,
+    careful: bool,
+) -> Result<lapin::Consumer, RabbitError> {
+    let topology = &desk.topology;
+    declare(&live.connection, topology).await?;
+    let prefetch = if careful {
+        CAREFUL
+    } else {
+        desk.rules.prefetch
+    };
+    let limited = live
+        .channel
+        .basic_qos(prefetch, BasicQosOptions::default())
+        .await;
+    limited.map_err(|error| trouble(error, "limiting what is taken at once"))?;
+    let queue = short(&topology.queue);
+    let (options, arguments) = (BasicConsumeOptions::default(), FieldTable::default());
+    let consumer = live
+        .channel
+        .basic_consume(queue, short(""), options, arguments)
+        .await;
+    consumer.map_err(|error| trouble(error, &format!("consuming {}", topology.queue)))
+}
+
+/// Takes no more, gives back what nobody began, and waits for the others.
+async fn stop<C>(
+    desk: &Desk<C>,
+    live: &Live,
+    mut consumer: lapin::Consumer,
+    mut tasks: JoinSet<()>,
+) {
+    let cancelled = live
+        .channel
+        .basic_cancel(consumer.tag(), BasicCancelOptions::default());
+    let given_back = async {
+        // Where the connection is lost, the broker does it.
+        drop(cancelled.await);
+        while let Some(Ok(delivery)) = consumer.next().await {
+            give_back(&delivery.acker).await;
+        }
+    };
+    drop(timeout(GIVING_BACK, given_back).await);
+    let all = async { while tasks.join_next().await.is_some() {} };
+    drop(timeout(desk.rules.drain_timeout, all).await);
+    // What isn't settled by now is delivered again once the connection is closed.
+    tasks.abort_all();
+    close(live).await;
+}
+
+/// Ends the session as what it ran ended, if that was by a panic of our own.
+fn died(done: Result<(), JoinError>) {
+    if let Err(error) = done
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
+}

@@ -1,0 +1,11 @@
+//! Messages: what is published, what is delivered, and how one is copied from queue to queue.
+
+mod copy;
+mod delivery;
+pub mod headers;
+mod outgoing;
+
+pub(crate) use copy::{Copied, attempts_made, copy};
+pub use delivery::Delivery;
+pub(crate) use delivery::header;
+pub use outgoing::Message;

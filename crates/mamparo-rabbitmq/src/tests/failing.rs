@@ -1,0 +1,128 @@
+//! What goes wrong around a consumer.
+
+use std::sync::{Arc, Mutex};
+
+use lapin::options::QueueDeleteOptions;
+use mamparo_core::BoxError;
+use mamparo_testkit::private::PrivateRabbit;
+use mamparo_testkit::proxy::{Fault, FaultProxy};
+use tower::service_fn;
+
+use super::support::{
+    Running, SOON, Seen, consumer, depth, look, patient, publish, publisher, queue, topology, until,
+};
+use crate::{Consumer, ConsumerEvent, Delivery, Message, Settings, Topology};
+
+async fn fine(_: Delivery) -> Result<(), BoxError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_password_ends_the_consumer_with_one_clear_line() {
+    let address = PrivateRabbit::shared().await.address();
+    let settings = patient(&format!("amqp://guest:wrong@{address}/%2f"));
+    let running = Running::start(
+        Consumer::builder(settings, topology()).build().unwrap(),
+        service_fn(fine),
+    );
+    let said = running.ended().await.unwrap_err().to_string();
+    assert!(
+        said.starts_with(&format!("RabbitMQ at {address} as guest: ACCESS_REFUSED")),
+        "{said}"
+    );
+    assert!(!said.contains('\n'));
+}
+
+#[tokio::test]
+async fn queues_that_exist_otherwise_end_the_consumer_and_name_the_difference() {
+    let name = queue();
+    publisher(&Topology::builder(&name).build().unwrap()).await;
+    let other = Topology::builder(&name).delay(SOON).build().unwrap();
+    let running = Running::start(consumer(&other).await.build().unwrap(), service_fn(fine));
+    let said = running.ended().await.unwrap_err().to_string();
+    assert!(said.contains("inequivalent arg 'x-message-ttl'"), "{said}");
+}
+
+#[tokio::test]
+async fn a_retry_queue_that_was_deleted_is_declared_again() {
+    let (topology, seen) = (topology(), Seen::default());
+    let publisher = publisher(&topology).await;
+    let handler = seen.then(|delivery| async move {
+        let first = delivery.attempt() == 1;
+        if first { Err("not yet".into()) } else { Ok(()) }
+    });
+    let running = Running::start(consumer(&topology).await.build().unwrap(), handler);
+    running.status.ready().await;
+    let (_connection, channel) = look().await;
+    let retry = topology.retry(1).0;
+    channel
+        .queue_delete(retry.as_str().into(), QueueDeleteOptions::default())
+        .await
+        .unwrap();
+    publish(&publisher, &topology, Message::new("")).await;
+    until(|| seen.len() == 2).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_consumer_waits_for_a_broker_that_is_away_and_is_not_ready() {
+    let settings = Settings::builder("amqp://guest:guest@127.0.0.1:1/%2f")
+        .build()
+        .unwrap();
+    let told = Arc::new(Mutex::new(0));
+    let consumer = Consumer::builder(settings, topology()).report({
+        let told = told.clone();
+        move |event| {
+            if let ConsumerEvent::Disconnected { error, .. } = event {
+                assert!(
+                    error.to_string().starts_with("RabbitMQ at 127.0.0.1:1"),
+                    "{error}"
+                );
+                *told.lock().unwrap() += 1;
+            }
+        }
+    });
+    let running = Running::start(consumer.build().unwrap(), service_fn(fine));
+    until(|| *told.lock().unwrap() > 2).await;
+    assert!(!running.status.is_ready());
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_consumer_whose_connection_is_lost_connects_again_and_spends_no_attempt() {
+    let server = PrivateRabbit::shared().await;
+    let proxy = FaultProxy::start(server.address()).await;
+    let (topology, seen) = (topology(), Seen::default());
+    let publisher = publisher(&topology).await;
+    let handler = seen.then(|delivery| async move {
+        if is_interrupted(&delivery) {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    });
+    let settings = patient(&server.url_at(proxy.address()));
+    let consumer = Consumer::builder(settings, topology.clone())
+        .drain_timeout(SOON)
+        .build()
+        .unwrap();
+    let running = Running::start(consumer, handler);
+    publish(&publisher, &topology, Message::new("")).await;
+    until(|| seen.len() == 1).await;
+    proxy.set(Fault::ResetAfter(0)).await;
+    // A byte must be on its way for it to be reset: the next message is.
+    publish(&publisher, &topology, Message::new("second")).await;
+    let status = running.status.clone();
+    until(|| !status.is_ready()).await;
+    proxy.set(Fault::None).await;
+    until(|| seen.len() == 3).await;
+    assert!(status.is_ready());
+    running.stop().await;
+    assert!(seen.all().iter().all(|delivery| delivery.attempt() == 1));
+    let (_connection, channel) = look().await;
+    assert_eq!(depth(&channel, topology.queue()).await, 0);
+}
+
+/// The delivery that is interrupted.
+fn is_interrupted(delivery: &Delivery) -> bool {
+    !delivery.is_redelivered() && delivery.body().is_empty()
+}
