@@ -7,6 +7,8 @@
 //! | [`pricing`] | a dependency that speaks gRPC: what an item costs, and a stream of prices |
 //! | [`traffic`] | a client of the shop, behind the recommended stack too |
 //! | [`proofs`] | what must have come of it, checked on what the servers saw |
+//! | [`lost`] | a server that recognises keys, and one that does not, whose answers get lost |
+//! | [`deferred`] | a dependency that says "not now", behind the defer plane, whose engine is started anew meanwhile |
 //! | [`protection`] | the layers that protect, each on a server of its own that is in trouble |
 //! | [`plot`] | the breaker's time line as a picture |
 //! | [`figures`] | what the metrics say of each dependency |
@@ -16,7 +18,9 @@
 
 mod cast;
 mod client;
+mod deferred;
 mod figures;
+mod lost;
 mod notes;
 mod peer;
 mod plot;

@@ -9,13 +9,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
+use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use mamparo_core::BoxError;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
+use tower::Service;
 
 /// What a peer does with a request.
 #[derive(Debug)]
@@ -35,7 +39,7 @@ pub(super) struct Peer {
 
 /// Why a connection ends without an answer.
 #[derive(Debug)]
-struct Lost;
+pub(super) struct Lost;
 
 type Script = dyn Fn(&Parts) -> Reply + Send + Sync;
 
@@ -46,6 +50,28 @@ impl Peer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let accepting = tokio::spawn(accept(listener, Arc::new(script)));
+        Ok(Self { address, accepting })
+    }
+
+    /// Starts one that is a service of its own; where that fails, the connection is closed.
+    pub(super) async fn serving<S, B>(service: S) -> io::Result<Self>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = BoxError, Future: Send>,
+        S: Clone + Send + 'static,
+        B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+    {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let accepting = tokio::spawn(async move {
+            let mut open = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                while open.try_join_next().is_some() {}
+                let service = TowerToHyperService::new(service.clone());
+                let connection =
+                    http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+                open.spawn(async move { drop(connection.await) });
+            }
+        });
         Ok(Self { address, accepting })
     }
 

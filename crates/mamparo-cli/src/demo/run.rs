@@ -8,7 +8,9 @@ use std::time::Duration;
 use mamparo_core::{BoxError, clock};
 
 use super::cast::Cast;
+use super::deferred::transfer;
 use super::figures::{late, rows};
+use super::lost::payments;
 use super::notes::Notes;
 use super::plot::plot;
 use super::pricing;
@@ -59,7 +61,12 @@ async fn run(args: DemoArgs, picture: Option<File>) -> Result<Exit, BoxError> {
     let began = clock::now();
     let telemetry = Pipeline::new("mamparo-demo", args.otlp)?;
     let notes = Notes::default();
-    let seen = play(&telemetry, &notes, args.requests).await?;
+    // Whoever waits for a second does so beside the others.
+    let (seen, transfer) = tokio::try_join!(
+        play(&telemetry, &notes, args.requests),
+        transfer(&telemetry)
+    )?;
+    let payments = payments(&telemetry).await?;
     let protection = protect(&telemetry).await?;
     let elapsed = clock::now() - began;
 
@@ -69,6 +76,7 @@ async fn run(args: DemoArgs, picture: Option<File>) -> Result<Exit, BoxError> {
     let mut proofs = proofs(&noted, &seen, services(&kept), late(&figures));
     let quoted = price(&kept);
     proofs.extend(pricing::proofs(&noted, seen.quote, &seen.watched, quoted));
+    proofs.extend([payments.proof(), transfer.proof()]);
     proofs.extend(protection::proofs(&protection));
     let drawn = picture.map_or(Ok(()), |mut file| {
         file.write_all(plot(&protection.breaker).as_bytes())

@@ -44,6 +44,8 @@ async fn the_demonstration_proves_what_it_claims_within_seconds() {
         "gRPC",
         "gRPC deadline",
         "gRPC stream",
+        "lost answers",
+        "deferred",
         "breaker",
         "rejections",
         "ramp",
