@@ -1,5 +1,6 @@
 //! The options of `mamparo engine`, `mamparo tx`, `mamparo dlq` and `mamparo reconcile`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
@@ -22,7 +23,8 @@ Signals: SIGTERM and SIGINT stop it, and give back what could not be finished in
 
 Examples:
   mamparo engine run --store sqlite:engine.db --policy policies.toml
-  mamparo engine run --store sqlite:engine.db --policy policies.toml --rate 10/s -H 'authorization: Bearer …'";
+  mamparo engine run --store sqlite:engine.db --policy policies.toml --rate 10/s -H 'authorization: Bearer …'
+  mamparo engine run --store sqlite:engine.db --policy policies.toml --metrics 127.0.0.1:9464";
 
 const TX: &str = "\
 Examples:
@@ -89,6 +91,10 @@ pub(crate) struct RunArgs {
     /// How long a stop lets go on what has begun.
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     pub(crate) drain: Delay,
+
+    /// Serves metrics there under /metrics, for Prometheus to scrape: 127.0.0.1:9464, say.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,11 @@
 //! `mamparo engine`, `mamparo tx`, `mamparo dlq` and `mamparo reconcile`: the defer plane, from the command line.
 //!
-//! [`place`] opens the store; [`policy`] makes of policy files what the engine needs; [`run`] runs it; the others ask and operate.
+//! [`place`] opens the store; [`policy`] makes of policy files what the engine needs; [`run`] runs it, with its [`metrics`];
+//! the others ask and operate.
 
 mod dlq;
 mod gate;
+mod metrics;
 mod place;
 mod policy;
 mod reconcile;

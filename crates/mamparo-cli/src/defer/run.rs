@@ -9,10 +9,13 @@ use mamparo::rate_limit::RateLimitPolicy;
 use mamparo_core::InvalidSetting;
 use mamparo_durable::backend::Backend;
 use mamparo_durable::engine::{Engine, Running};
+use mamparo_durable::handler::Listeners;
 use mamparo_durable::machine::Patience;
+use mamparo_telemetry::durable::EngineWatch;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::gate::Breakers;
+use super::metrics::Served;
 use super::policy::{load, policies};
 use super::send::Senders;
 use super::tell::Tells;
@@ -34,33 +37,62 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
     let mut files = load(&args.policy)?;
     let backend = args.store.store.work(args.poll.0).await?;
     let mut signals = Signals::new()?;
-    let mut running = start(args, &backend, &files)?;
+    let served = match args.metrics {
+        Some(address) => Some(Served::at(address, &files).await?),
+        None => None,
+    };
+    let mut started = start(args, &backend, &files, served.as_ref())?;
     say(args, "running");
+    if let Some(Served { address, .. }) = &served {
+        say(args, &format!("metrics at http://{address}/metrics"));
+    }
     loop {
         tokio::select! {
-            ended = running.ended() => {
+            ended = started.running.ended() => {
                 let why = ended.err().map_or_else(String::new, |error| error.to_string());
                 return Err(Trouble::away(format!("the engine ended: {why}")));
             }
             _ = signals.stop.recv() => break,
             _ = signals.interrupt.recv() => break,
-            _ = signals.reload.recv() => match reloaded(args, &files) {
-                Ok(anew) => {
-                    let stopped = running.stop().await;
-                    stopped.map_err(|error| Trouble::away(error.to_string()))?;
-                    running = start(args, &backend, &anew)?;
-                    files = anew;
-                    say(args, "reloaded");
+            _ = signals.reload.recv() => {
+                let anew = reloaded(args, &files);
+                if let Some(served) = &served {
+                    served.reloaded(anew.as_ref().err().map(|refused| refused.line.as_str()));
                 }
-                Err(Trouble { line, .. }) => output::warning(&format!("{line}; nothing changes")),
-            },
+                match anew {
+                    Ok(anew) => {
+                        started.stop().await?;
+                        started = start(args, &backend, &anew, served.as_ref())?;
+                        files = anew;
+                        say(args, "reloaded");
+                    }
+                    Err(Trouble { line, .. }) => {
+                        output::warning(&format!("{line}; nothing changes"));
+                    }
+                }
+            }
         }
     }
     say(args, "stopping");
-    let stopped = running.stop().await;
-    stopped.map_err(|error| Trouble::away(error.to_string()))?;
+    started.stop().await?;
     say(args, "stopped");
     Ok(Exit::Success)
+}
+
+/// An engine that runs, and what looks at its store.
+struct Started {
+    running: Running,
+    watch: Option<EngineWatch>,
+}
+
+impl Started {
+    async fn stop(self) -> Result<(), Trouble> {
+        let Self { running, watch } = self;
+        let stopped = running.stop().await;
+        // The next one is looked at by another.
+        drop(watch);
+        stopped.map_err(|error| Trouble::away(error.to_string()))
+    }
 }
 
 /// Loads the files again, with all that the engine needs of them.
@@ -68,7 +100,7 @@ fn reloaded(args: &RunArgs, files: &Policies) -> Result<Policies, Trouble> {
     // Looked at before anything changes, since a breaker that is in use changes with its policy.
     let tried = load(&args.policy)?;
     policies(&tried)?;
-    Senders::of(&tried, &HeaderMap::new())?;
+    Senders::of(&tried, &HeaderMap::new(), None)?;
     files.reload().map_err(|refused| {
         for problem in refused.problems() {
             output::note(&framed(&Finding::from(problem)));
@@ -77,30 +109,44 @@ fn reloaded(args: &RunArgs, files: &Policies) -> Result<Policies, Trouble> {
     })
 }
 
-fn start(args: &RunArgs, backend: &Backend, files: &Policies) -> Result<Running, Trouble> {
+fn start(
+    args: &RunArgs,
+    backend: &Backend,
+    files: &Policies,
+    served: Option<&Served>,
+) -> Result<Started, Trouble> {
     let mut headers = HeaderMap::new();
     for field in &args.headers {
         headers.append(field.name.clone(), field.value.clone());
     }
-    let senders = Senders::of(files, &headers)?;
-    let engine = engine(args, backend, files)?;
-    Ok(engine.run(tower::service_fn(move |request| {
-        senders.clone().send(request)
-    })))
+    let senders = Senders::of(files, &headers, served)?;
+    let engine = engine(args, backend, files, served)?;
+    let watch = served.map(|served| served.watch(&engine)).transpose()?;
+    let send = tower::service_fn(move |request| senders.clone().send(request));
+    let running = engine.run(send);
+    Ok(Started { running, watch })
 }
 
-fn engine(args: &RunArgs, backend: &Backend, files: &Policies) -> Result<Engine, Trouble> {
+fn engine(
+    args: &RunArgs,
+    backend: &Backend,
+    files: &Policies,
+    served: Option<&Served>,
+) -> Result<Engine, Trouble> {
     let refused = |error: InvalidSetting| Trouble::usage(error.to_string());
     let patience = Patience {
         in_flight: args.answer_within.0,
         ..Patience::default()
     };
+    let json = args.store.json;
+    let mut listeners = Listeners::default().and(Tells { json });
+    if let Some(served) = served {
+        listeners = listeners.and(served.metrics());
+    }
     let mut builder = Engine::builder(backend.clone())
         .policies(policies(files)?)
         .gatekeeper(Breakers::of(files))
-        .listener(Arc::new(Tells {
-            json: args.store.json,
-        }))
+        .listener(Arc::new(listeners))
         .patience(patience)
         .requests(usize::try_from(args.concurrency).unwrap_or(usize::MAX))
         .look_again(args.poll.0)

@@ -12,6 +12,7 @@ use mamparo_durable::web::HttpSender;
 use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
+use super::metrics::{Served, layers};
 use super::policy::judge;
 use super::trouble::Trouble;
 
@@ -26,12 +27,21 @@ pub(super) struct Senders {
 }
 
 impl Senders {
-    pub(super) fn of(policies: &Policies, headers: &HeaderMap) -> Result<Self, Trouble> {
+    pub(super) fn of(
+        policies: &Policies,
+        headers: &HeaderMap,
+        served: Option<&Served>,
+    ) -> Result<Self, Trouble> {
         let mut senders = HashMap::new();
         for (name, policy) in policies.iter() {
-            let stack = policy
+            let mut stack = policy
                 .http()
                 .map_err(|error| Trouble::refused(error.to_string()))?;
+            if let Some(served) = served {
+                stack = stack.observer(Arc::new(served.metrics()));
+            }
+            let (operation, attempt) = layers(served, name);
+            let stack = stack.telemetry(operation, attempt);
             let builder = reqwest::Client::builder().user_agent(USER_AGENT);
             let client = mamparo::client::reqwest(builder, &stack)
                 .map_err(|error| Trouble::away(error.to_string()))?;

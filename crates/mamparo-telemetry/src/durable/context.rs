@@ -1,24 +1,42 @@
 //! The span that a transaction began in, kept with it.
 
 use mamparo_durable::engine::Transaction;
+use mamparo_durable::machine::Label;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt, TraceState};
 
-use crate::http::{read_parent, traceparent};
+use crate::http::{read_parent, traceparent as written};
 
-/// Keeps the current span's identity with a transaction, as a `traceparent` (W3C Trace Context level 2, §3.2), for its attempts to link.
+/// Keeps the current span's identity with a transaction, as a [`traceparent`], for its attempts to link.
 ///
 /// Without a current span the transaction is as it was.
 pub fn traced(transaction: Transaction) -> Transaction {
+    match traceparent() {
+        Some(traceparent) => transaction.trace(traceparent),
+        None => transaction,
+    }
+}
+
+/// Writes the current span's identity as a `traceparent` (W3C Trace Context level 2, §3.2): what a deferred request is to keep, by
+/// [`DeferAs::trace`](mamparo_durable::defer::DeferAs::trace).
+///
+/// `None` without a current span.
+///
+/// ```
+/// use mamparo_durable::defer::DeferAs;
+/// use mamparo_telemetry::durable::traceparent;
+///
+/// let mut charge = http::Request::post("http://psp/charges").body("5 EUR")?;
+/// if let Some(traceparent) = traceparent() {
+///     charge.extensions_mut().insert(DeferAs::new().trace(traceparent));
+/// }
+/// # Ok::<(), http::Error>(())
+/// ```
+#[must_use]
+pub fn traceparent() -> Option<Label> {
     let current = Context::map_current(|current| current.span().span_context().clone());
-    if !current.is_valid() {
-        return transaction;
-    }
-    let text = traceparent(&current);
-    match std::str::from_utf8(&text) {
-        Ok(text) => transaction.trace(text),
-        Err(_) => transaction,
-    }
+    let text = current.is_valid().then(|| written(&current))?;
+    Some(std::str::from_utf8(&text).ok()?.into())
 }
 
 /// Reads what was kept; none where it is no `traceparent`.

@@ -42,7 +42,7 @@ mod counts;
 mod looks;
 mod traced;
 
-pub use context::traced;
+pub use context::{traced, traceparent};
 pub(crate) use counts::Counts;
 pub use counts::MAX_KINDS;
 pub(crate) use looks::Looks;

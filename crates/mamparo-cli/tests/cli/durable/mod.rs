@@ -3,5 +3,6 @@
 mod asked;
 mod crashes;
 mod engine;
+mod metrics;
 mod provider;
 mod runs;

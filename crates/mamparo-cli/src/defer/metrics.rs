@@ -1,0 +1,101 @@
+//! The metrics of a running engine, served to whoever scrapes them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use mamparo::policy::Policies;
+use mamparo_core::http::Http;
+use mamparo_core::{CallContext, Dependency, Event, Observer, What};
+use mamparo_durable::engine::Engine;
+use mamparo_telemetry::durable::EngineWatch;
+use mamparo_telemetry::prometheus::{self, Exposition};
+use mamparo_telemetry::{AttemptLayer, Metrics, OperationLayer};
+use tokio::net::TcpListener;
+
+use super::trouble::Trouble;
+
+/// How often the store is looked at for them.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// What counts, and the page that it is read from. Nothing is counted where it is not served.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) address: SocketAddr,
+    exposition: Exposition,
+    metrics: Metrics,
+}
+
+impl Served {
+    /// Listens, and answers for as long as the process lives.
+    pub(super) async fn at(address: SocketAddr, files: &Policies) -> Result<Self, Trouble> {
+        let cannot = |error: io::Error| {
+            Trouble::away(format!("metrics can't be served at {address}: {error}"))
+        };
+        let listener = TcpListener::bind(address).await.map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let exposition = Exposition::new();
+        let metrics = Metrics::of(exposition.provider()).watch(files.clone());
+        let served = exposition.clone();
+        let routes = Router::new().route("/metrics", get(move || page(served.clone())));
+        tokio::spawn(axum::serve(listener, routes).into_future());
+        Ok(Self {
+            address,
+            exposition,
+            metrics,
+        })
+    }
+
+    /// Who hears the engine, and what its stacks do.
+    pub(super) fn metrics(&self) -> Metrics {
+        self.metrics.clone()
+    }
+
+    /// Looks at the engine's store until what is returned is dropped.
+    pub(super) fn watch(&self, engine: &Engine) -> Result<EngineWatch, Trouble> {
+        let watch = self.metrics.watch_engine(engine.clone(), LOOK_EVERY);
+        watch.map_err(|error| Trouble::usage(error.to_string()))
+    }
+
+    /// Counts a reload, which was refused for this reason if there is one.
+    pub(super) fn reloaded(&self, refused: Option<&str>) {
+        let metrics: Arc<dyn Observer> = Arc::new(self.metrics());
+        let why = refused.map(|line| io::Error::other(line.to_owned()));
+        let refused = why.as_ref().map(|it| it as _);
+        let what = What::PoliciesReloaded { refused };
+        Event::report(Some(&metrics), &CallContext::EMPTY, what);
+    }
+}
+
+/// The layers that record the operations and attempts of a dependency; they do nothing where nothing is served.
+pub(super) fn layers(
+    served: Option<&Served>,
+    dependency: &str,
+) -> (OperationLayer<Http>, AttemptLayer<Http>) {
+    let dependency = Dependency::named(dependency);
+    let (operation, attempt) = (
+        OperationLayer::http(dependency),
+        AttemptLayer::http(dependency),
+    );
+    match served {
+        Some(Served { exposition, .. }) => (
+            operation.meter_provider(exposition.provider()),
+            attempt.meter_provider(exposition.provider()),
+        ),
+        None => (operation, attempt),
+    }
+}
+
+/// Collecting blocks, so it has a thread for that.
+async fn page(exposition: Exposition) -> Response {
+    match tokio::task::spawn_blocking(move || exposition.page()).await {
+        Ok(Ok(page)) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], page).into_response(),
+        _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
