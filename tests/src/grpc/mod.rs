@@ -28,3 +28,5 @@ mod service_config;
 mod streams;
 mod transport;
 mod vectors;
+
+pub(crate) use ours::Ours;

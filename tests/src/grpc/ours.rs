@@ -36,8 +36,8 @@ pub(super) fn client_within(address: SocketAddr, limit: Duration) -> Client {
 
 /// A server of tonic's with the layers that bound its handlers; it stops when it is dropped.
 #[derive(Debug)]
-pub(super) struct Ours {
-    pub(super) address: SocketAddr,
+pub(crate) struct Ours {
+    pub(crate) address: SocketAddr,
     task: JoinHandle<()>,
 }
 
@@ -50,7 +50,7 @@ impl Ours {
     }
 
     /// Serves with these layers.
-    pub(super) async fn serve_with(routes: Routes, layers: ServerLayers<Grpc>) -> Self {
+    pub(crate) async fn serve_with(routes: Routes, layers: ServerLayers<Grpc>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Server::builder().layer(layers).add_routes(routes);

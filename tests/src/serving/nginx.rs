@@ -8,15 +8,21 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use http::StatusCode;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
 use mamparo::caller::{CallerKey, TrustedProxies};
 use mamparo::problem::{Problem, ProblemType};
 use mamparo::rate_limit::RateLimitPolicy;
 use mamparo::serve;
+use mamparo_testkit::grpc::{EchoClient, EchoRequest, EchoServer, Echoing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
+use tonic::Code;
+use tonic::service::Routes;
 
+use crate::grpc::Ours;
 use crate::served::exchange;
 
 const HELP: &str = "scripts/peers nginx installs it where it can";
@@ -37,15 +43,37 @@ impl Drop for Folder {
 }
 
 impl Nginx {
-    /// Starts one before a server, on a free port.
+    /// Starts one before a server of HTTP's, on a free port.
     async fn before(server: SocketAddr) -> Self {
+        Self::with(&format!(
+            "location / {{ proxy_pass http://{server};\n\
+             proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }}"
+        ))
+        .await
+    }
+
+    /// Starts one before a server of gRPC's.
+    async fn before_grpc(server: SocketAddr) -> Self {
+        Self::with(&format!(
+            "location / {{ grpc_pass grpc://{server};\n\
+             grpc_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }}"
+        ))
+        .await
+    }
+
+    async fn with(location: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = port.local_addr().unwrap();
         drop(port);
-        let name = format!("mamparo-nginx-{}", std::process::id());
+        let name = format!("mamparo-nginx-{}-{}", std::process::id(), address.port());
         let folder = Folder(std::env::temp_dir().join(name));
         fs::create_dir_all(&folder.0).unwrap();
         let own = folder.0.display();
+        let http2 = if location.contains("grpc_pass") {
+            " http2"
+        } else {
+            ""
+        };
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {own}/{kind};\n"))
             .concat();
@@ -53,8 +81,7 @@ impl Nginx {
             "daemon off;\nmaster_process off;\npid {own}/pid;\nerror_log {own}/error.log;\n\
              events {{ worker_connections 64; }}\n\
              http {{\naccess_log off;\n{temporary}\
-             server {{ listen {address}; location / {{ proxy_pass http://{server};\n\
-             proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }} }}\n}}\n"
+             server {{ listen {address}{http2}; {location} }}\n}}\n"
         );
         fs::write(folder.0.join("nginx.conf"), config).unwrap();
         let path = format!(
@@ -192,4 +219,37 @@ async fn what_a_server_tells_passes_through_nginx() {
             r#""title":"Gateway Timeout","status":504"#,
         ],
     );
+}
+
+/// The deadline arrives, the limit is each client's own, and pushback comes back with the refusal.
+#[tokio::test]
+async fn what_a_server_of_grpc_tells_passes_through_nginx() {
+    let limit = RateLimitPolicy::per(Duration::from_secs(60), 2).build();
+    let proxies = TrustedProxies::x_forwarded_for(["127.0.0.1"]).unwrap();
+    let layers = serve::grpc().rate_limit(limit.unwrap(), CallerKey::address(proxies));
+    let routes = Routes::new(EchoServer::new(Echoing));
+    let server = Ours::serve_with(routes, layers).await;
+    let nginx = Nginx::before_grpc(server.address).await;
+    // No channel of tonic's: that ends a call at its deadline by itself.
+    let plain = Client::builder(TokioExecutor::new())
+        .http2_only(true)
+        .build_http();
+    let origin = format!("http://{}", nginx.address).parse().unwrap();
+    let mut echo = EchoClient::with_origin(plain, origin);
+
+    let slow = EchoRequest::text("hola").after(Duration::from_secs(30));
+    let mut late = tonic::Request::new(slow);
+    let limit = "100m".parse().unwrap();
+    late.metadata_mut().insert("grpc-timeout", limit);
+    let late = timeout(Duration::from_secs(5), echo.say(late)).await;
+    let late = late.expect("the deadline has come through").unwrap_err();
+    assert_eq!(late.code(), Code::DeadlineExceeded, "{late}");
+
+    assert!(echo.say(EchoRequest::text("hola")).await.is_ok());
+    let refused = echo.say(EchoRequest::text("hola")).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    let pushback = refused.metadata().get("grpc-retry-pushback-ms");
+    let millis: u64 = pushback.unwrap().to_str().unwrap().parse().unwrap();
+    // A place comes back every 30 s; what is told is up to half as long again.
+    assert!((20_000..=45_000).contains(&millis), "{millis}");
 }

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use mamparo::serve::{self, Graceful, Readiness, StopPolicy};
+use mamparo::serve::{self, Graceful, Readiness, StopPolicy, Stopped};
+use mamparo_testkit::grpc::{Echo, EchoReply, EchoRequest, EchoServer, Echoing};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
 
 /// How long it serves on after it has said that it is not ready.
 pub(super) const DELAY: Duration = Duration::from_millis(500);
@@ -30,8 +33,17 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits until it listens.
+    /// Starts one of axum's, and waits until it listens.
     pub(super) async fn start() -> Self {
+        Self::of("axum").await
+    }
+
+    /// Starts one of tonic's.
+    pub(super) async fn start_tonic() -> Self {
+        Self::of("tonic").await
+    }
+
+    async fn of(kind: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "serving::process::the_server_itself",
@@ -39,7 +51,7 @@ impl Server {
                 "--ignored",
                 "--nocapture",
             ])
-            .env("MAMPARO_SERVES", "yes")
+            .env("MAMPARO_SERVES", kind)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true)
@@ -116,9 +128,9 @@ fn routes(counts: &Arc<Counts>, readiness: &Readiness) -> Router {
 #[test]
 #[ignore = "the server of other tests, in a process of its own"]
 fn the_server_itself() {
-    if std::env::var_os("MAMPARO_SERVES").is_none() {
+    let Some(kind) = std::env::var_os("MAMPARO_SERVES") else {
         return;
-    }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -126,25 +138,92 @@ fn the_server_itself() {
         .unwrap();
     let counts = Arc::new(Counts::default());
     let stopped = runtime.block_on(async {
-        let termination = serve::termination().unwrap();
-        let readiness = Readiness::default();
-        let routes = routes(&counts, &readiness);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        println!("\n{SAYS}{}", listener.local_addr().unwrap());
-        let policy = StopPolicy::builder()
-            .delay(DELAY)
-            .grace(GRACE)
-            .build()
-            .unwrap();
-        let serving = axum::serve(listener, routes);
-        let graceful = Graceful::new(readiness, policy);
-        graceful
-            .run(termination, |stop| serving.with_graceful_shutdown(stop))
-            .await
-            .unwrap()
+        let address = listener.local_addr().unwrap();
+        let serving = Serving {
+            listener,
+            counts: Arc::clone(&counts),
+            readiness: Readiness::default(),
+        };
+        let termination = serve::termination().unwrap();
+        println!("\n{SAYS}{address}");
+        match kind == "tonic" {
+            true => serving.tonic(termination).await,
+            false => serving.axum(termination).await,
+        }
     });
     // What was cut is dropped with the runtime.
     runtime.shutdown_background();
     let (begun, answered) = (counts.begun.load(Relaxed), counts.answered.load(Relaxed));
     println!("\n{SAYS}{begun} {answered} {stopped:?}");
+}
+
+struct Serving {
+    listener: TcpListener,
+    counts: Arc<Counts>,
+    readiness: Readiness,
+}
+
+impl Serving {
+    fn graceful(&self) -> Graceful {
+        let policy = StopPolicy::builder().delay(DELAY).grace(GRACE);
+        Graceful::new(self.readiness.clone(), policy.build().unwrap())
+    }
+
+    async fn axum(self, termination: impl Future<Output = ()>) -> Stopped {
+        let graceful = self.graceful();
+        let serving = axum::serve(self.listener, routes(&self.counts, &self.readiness));
+        let stopped = graceful.run(termination, |stop| serving.with_graceful_shutdown(stop));
+        stopped.await.unwrap()
+    }
+
+    async fn tonic(self, termination: impl Future<Output = ()>) -> Stopped {
+        let graceful = self.graceful();
+        let counting = Counting(self.counts);
+        let server = tonic::transport::Server::builder()
+            .layer(serve::grpc().readiness(self.readiness))
+            .add_service(EchoServer::new(counting));
+        let incoming = TcpIncoming::from(self.listener);
+        let stopped = graceful.run(termination, |stop| {
+            server.serve_with_incoming_shutdown(incoming, stop)
+        });
+        stopped.await.unwrap()
+    }
+}
+
+/// Answers when the request says, and counts.
+struct Counting(Arc<Counts>);
+
+#[tonic::async_trait]
+impl Echo for Counting {
+    type CountStream = <Echoing as Echo>::CountStream;
+    type ChatStream = <Echoing as Echo>::ChatStream;
+
+    async fn say(&self, request: Request<EchoRequest>) -> Result<Response<EchoReply>, Status> {
+        self.0.begun.fetch_add(1, Relaxed);
+        let reply = Echoing.say(request).await;
+        self.0.answered.fetch_add(1, Relaxed);
+        reply
+    }
+
+    async fn count(
+        &self,
+        request: Request<EchoRequest>,
+    ) -> Result<Response<Self::CountStream>, Status> {
+        Echoing.count(request).await
+    }
+
+    async fn collect(
+        &self,
+        request: Request<Streaming<EchoRequest>>,
+    ) -> Result<Response<EchoReply>, Status> {
+        Echoing.collect(request).await
+    }
+
+    async fn chat(
+        &self,
+        request: Request<Streaming<EchoRequest>>,
+    ) -> Result<Response<Self::ChatStream>, Status> {
+        Echoing.chat(request).await
+    }
 }

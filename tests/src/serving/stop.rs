@@ -1,7 +1,9 @@
 //! SIGTERM under load, of a real process.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use mamparo_testkit::grpc::{EchoClient, EchoRequest, connect};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -108,4 +110,46 @@ async fn a_request_without_end_does_not_keep_the_process() {
     );
     assert_eq!((begun, answered, &*stopped), (1, 0, "Cut"));
     assert_eq!(endless.await.unwrap().lost, 1);
+}
+
+/// Makes one call after the other; returns how many were answered, and how the last was refused.
+async fn until_not_taken(address: SocketAddr, wait: Duration) -> (usize, tonic::Status) {
+    let mut echo = EchoClient::new(connect(address));
+    let mut answered = 0;
+    loop {
+        match echo.say(EchoRequest::text("hola").after(wait)).await {
+            Ok(_) => answered += 1,
+            // The connection closed before the call was on it.
+            Err(unsent) if unsent.code() == tonic::Code::Cancelled => {}
+            Err(refused) => return (answered, refused),
+        }
+    }
+}
+
+/// A channel over which many calls run at once: those that were begun are answered, and the next is not taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_grpc_that_is_told_to_stop_under_load_loses_no_call() {
+    let server = Server::start_tonic().await;
+    let address = server.address;
+    let mut clients = JoinSet::new();
+    for client in 0..CLIENTS {
+        let wait = Duration::from_millis((client * 7 % 120) as u64);
+        clients.spawn(async move { until_not_taken(address, wait).await });
+    }
+    sleep(Duration::from_millis(700)).await;
+    server.terminate().await;
+    let mut all = 0;
+    while let Some(client) = clients.join_next().await {
+        let (answered, refused) = client.unwrap();
+        assert_eq!(refused.code(), tonic::Code::Unavailable, "{refused}");
+        assert!(
+            format!("{refused:?}").contains("ConnectionRefused"),
+            "it was begun: {refused:?}"
+        );
+        all += answered;
+    }
+    let (begun, answered, stopped) = server.end().await;
+    assert_eq!((begun, answered), (all, all));
+    assert!(all > CLIENTS * 5, "{all}");
+    assert_eq!(stopped, "Finished");
 }
