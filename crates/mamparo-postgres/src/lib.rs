@@ -15,10 +15,11 @@
 //! | `read` | gathers reads; what people and the reconciler ask |
 //! | `wake` | wakes who waits: notifications, due instants, a poll |
 //! | `idempotency` | the store of keys |
-//! | `store`, `scheduler`, `queue`, `outbox` | the traits, in terms of those |
+//! | `store`, `scheduler`, `queue`, `outbox`, `limits` | the traits, in terms of those |
 
 mod database;
 mod idempotency;
+mod limits;
 mod outbox;
 mod postgres;
 mod queue;

@@ -101,7 +101,9 @@ impl Postgres {
     pub fn backend(&self) -> Backend {
         let this = Arc::new(self.clone());
         let queues = QueueName::ALL.map(|name| self.queue(name));
-        Backend::new(this.clone(), this.clone(), queues).with_outbox(this)
+        Backend::new(this.clone(), this.clone(), queues)
+            .with_outbox(this.clone())
+            .with_limits(this)
     }
 
     /// Returns one of the queues.

@@ -4,6 +4,7 @@
 //! - `dependency` answers over HTTP, as a seed says, and does each key's work once
 //! - `checks` holds what is stored, and told, against what the dependency did
 //! - `crash` kills the process at each named place, and at random instants
+//! - `rate` has two engines on one store, and looks how often their dependency is asked
 //! - `handover` kills or stops it under load, and looks how soon another goes on
 
 mod checks;
@@ -12,3 +13,4 @@ mod dependency;
 mod engine;
 mod handover;
 mod process;
+mod rate;

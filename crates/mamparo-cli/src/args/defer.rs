@@ -72,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) concurrency: u32,
 
-    /// Sends at this rate at most, such as 10/s; what comes too early waits for its turn.
+    /// Sends at this rate at most, all engines on the store together, such as 10/s; what comes too early waits for its turn.
     #[arg(long, value_name = "N/PERIOD")]
     pub(crate) rate: Option<Rate>,
 

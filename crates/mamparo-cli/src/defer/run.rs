@@ -153,10 +153,11 @@ fn engine(
         .reconcile_every(args.reconcile_every.0)
         .drain(args.drain.0);
     if let Some(Rate { count, period }) = args.rate {
-        // As evenly as timers can: no more at once than pass in a millisecond.
-        let period_ms = u32::try_from(period.as_millis()).unwrap_or(u32::MAX);
+        // Evenly, as far as a store can be asked for it: no more at once than pass in 20 ms.
+        let parts = (period.as_millis() / 20).max(1);
+        let burst = u128::from(count).div_ceil(parts);
         let rate = RateLimitPolicy::per(period, count)
-            .burst(count.div_ceil(period_ms.max(1)))
+            .burst(u32::try_from(burst).unwrap_or(u32::MAX))
             .max_wait(TURN);
         builder = builder.rate(rate.build().map_err(refused)?);
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use mamparo::rate_limit::LimitStore;
+
 use super::{Outbox, Queue, QueueName, Scheduler, Store};
 
 /// The parts that handlers work with; one backend may be several of them.
@@ -11,6 +13,7 @@ pub struct Backend {
     scheduler: Arc<dyn Scheduler>,
     queues: [Arc<dyn Queue>; 3],
     outbox: Option<Arc<dyn Outbox>>,
+    limits: Option<Arc<dyn LimitStore>>,
 }
 
 impl Backend {
@@ -26,6 +29,7 @@ impl Backend {
             scheduler,
             queues,
             outbox: None,
+            limits: None,
         }
     }
 
@@ -33,6 +37,13 @@ impl Backend {
     #[must_use]
     pub fn with_outbox(mut self, outbox: Arc<dyn Outbox>) -> Self {
         self.outbox = Some(outbox);
+        self
+    }
+
+    /// Keeps the rate of all engines on this backend together.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Arc<dyn LimitStore>) -> Self {
+        self.limits = Some(limits);
         self
     }
 
@@ -65,6 +76,12 @@ impl Backend {
             QueueName::Fires => fires,
             QueueName::Requests => requests,
         }
+    }
+
+    /// Returns what keeps the engines' rate, if the backend can; without it each engine has its own.
+    #[must_use]
+    pub const fn limits(&self) -> Option<&Arc<dyn LimitStore>> {
+        self.limits.as_ref()
     }
 
     /// Returns what does whole steps in one transaction, if the backend can.

@@ -34,6 +34,8 @@ macro_rules! conformance {
                 a_message_about_an_unknown_transaction_is_buried_and_told, a_changed_policy_touches_nothing_that_waits;
             handlers: an_original_that_the_engine_sends_is_sent_whoever_dies, a_transaction_may_begin_with_its_refusal,
                 operators_move_fire_cancel_and_resolve;
+            limits: a_burst_passes_and_then_the_rate, each_name_has_a_limit_of_its_own,
+                of_many_that_ask_at_once_no_more_pass_than_the_rate;
             traces: what_the_models_traces_write_is_what_they_say;
         }
     };

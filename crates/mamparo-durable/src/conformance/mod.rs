@@ -22,6 +22,7 @@
 
 pub mod failures;
 pub mod handlers;
+pub mod limits;
 mod macros;
 mod mortal;
 pub mod outbox;

@@ -150,10 +150,12 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how often attempts are claimed, and requests sent, by this engine; all dependencies together.
+    /// Sets how often attempts are claimed, and requests sent; all dependencies together, and all engines on one store together, where
+    /// the store keeps [limits](Backend::limits): give each engine the same rate.
     ///
-    /// What comes too often waits for its turn for as long as the policy's `max_wait`, and is given back otherwise. Where several
-    /// engines work on one store, give each its part of the rate.
+    /// In any stretch of time there pass its share of the rate and one burst; give a burst of 1 to a dependency that counts strictly.
+    /// What comes too often waits for its turn for as long as the policy's `max_wait`, a second at least, and is given back otherwise.
+    /// While the store does not answer, nothing passes.
     pub const fn rate(mut self, policy: RateLimitPolicy) -> Self {
         self.rate = policy;
         self

@@ -74,6 +74,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod turns;
 
 pub use api::Engine;
 pub use config::EngineBuilder;

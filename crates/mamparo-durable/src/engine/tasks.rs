@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use mamparo::rate_limit::{NoLimits, OneLimit, RateLimit, RateLimitLayer};
+use mamparo::rate_limit::{NoLimits, OneLimit, RateLimit, RateLimitLayer, RateLimitPolicy};
 use mamparo_core::BoxError;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
@@ -15,6 +15,7 @@ use super::mover::{Mover, Watchful};
 use super::pump::{Pump, PumpSettings};
 use super::rounds::Rounds;
 use super::supervise::Supervised;
+use super::turns::{InTurn, Turns};
 use super::{Engine, EngineError, RequestHandler, Running, Task};
 use crate::backend::{BackendError, BoxFuture, Delivery, QueueName, Request};
 use crate::handler::{AnswerHandler, FireHandler, Handled};
@@ -23,7 +24,8 @@ use crate::machine::Answer;
 /// As many dependencies whose breaker is open wait to be moved; more are told again by their next fire.
 const MAX_OPEN: usize = 64;
 
-type Limited<S> = RateLimit<S, OneLimit, NoLimits>;
+/// By its own rate, or by that of all engines on the store.
+type Limited<S> = InTurn<RateLimit<S, OneLimit, NoLimits>>;
 
 type Make = Box<dyn Fn() -> BoxFuture<'static, Result<(), BackendError>> + Send>;
 
@@ -91,11 +93,11 @@ impl Starting {
         });
         let fires = FireHandler::new(runner.clone(), gate);
         let fires = self.pump(Task::Fires, settings.fires, |hands| {
-            self.limited(Begins::new(fires, hands))
+            self.limited("fires", Begins::new(fires, hands))
         });
         let requests = RequestHandler::new(runner.clone(), sender);
         let requests = self.pump(Task::Requests, settings.requests, |hands| {
-            self.limited(Begins::new(requests, hands))
+            self.limited("requests", Begins::new(requests, hands))
         });
         let rounds = Rounds {
             reconciler: settings.reconciler.clone(),
@@ -128,14 +130,20 @@ impl Starting {
         ]
     }
 
-    /// Bounds how often something passes, if the engine has such a bound.
-    fn limited<S>(&self, service: S) -> Limited<S>
+    /// Bounds how often something passes, if the engine has such a bound; for all engines together where the backend can.
+    fn limited<S>(&self, name: &str, service: S) -> Limited<S>
     where
         S: Service<Delivery, Response = Handled, Error = BoxError>,
     {
-        RateLimitLayer::new(self.engine.settings.rate)
-            .dependency("engine")
-            .layer(service)
+        let rate = self.engine.settings.rate;
+        let limits = self.engine.backend().limits().filter(|_| !rate.is_off());
+        let turns = limits.map(|limits| Turns::new(Arc::clone(limits), &rate, name));
+        let own = match turns {
+            Some(_) => RateLimitPolicy::off(),
+            None => rate,
+        };
+        let inner = RateLimitLayer::new(own).dependency("engine").layer(service);
+        InTurn { inner, turns }
     }
 
     fn pump<S>(&self, task: Task, at_once: usize, service: impl FnOnce(Hands) -> S) -> Pump<S> {

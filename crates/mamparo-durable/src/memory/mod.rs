@@ -11,6 +11,7 @@
 //! assert!(backend.outbox().is_some());
 //! ```
 
+mod limits;
 mod outbox;
 mod queue;
 mod scheduler;

@@ -45,13 +45,19 @@ impl Memory {
     pub fn backend(&self) -> Backend {
         let this = Arc::new(self.clone());
         let queues = QueueName::ALL.map(|name| self.queue(name));
-        Backend::new(this.clone(), this.clone(), queues).with_outbox(this)
+        Backend::new(this.clone(), this.clone(), queues)
+            .with_outbox(this.clone())
+            .with_limits(this)
     }
 
     /// Returns one of the queues.
     #[must_use]
     pub fn queue(&self, name: QueueName) -> Arc<dyn Queue> {
         Arc::new(MemoryQueue::new(self.clone(), name))
+    }
+
+    pub(super) fn clock(&self) -> &dyn WallClock {
+        &*self.clock
     }
 
     pub(super) fn now(&self) -> Utc {

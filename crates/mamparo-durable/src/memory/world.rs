@@ -15,6 +15,8 @@ pub(super) struct World {
     schedules: BTreeMap<String, (TransactionId, Schedule)>,
     due: BTreeSet<(Utc, String)>,
     queues: [Letters; 3],
+    /// When the whole burst of each limit is there again, in nanoseconds.
+    pub(super) limits: BTreeMap<[u8; 16], u64>,
     /// The last number that was given to a message, a lease or a dead letter.
     number: u64,
 }

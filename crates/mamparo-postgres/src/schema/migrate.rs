@@ -8,10 +8,14 @@ use crate::database::{Database, incompatible};
 use crate::settings::Settings;
 
 /// In the order of their numbers, from 1. What was released is never changed.
-pub(crate) const MIGRATIONS: [&str; 2] = [include_str!("0001.sql"), include_str!("0002.sql")];
+pub(crate) const MIGRATIONS: [&str; 3] = [
+    include_str!("0001.sql"),
+    include_str!("0002.sql"),
+    include_str!("0003.sql"),
+];
 
 /// Names that other programs may have, too.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "transactions",
     "history",
     "tally",
@@ -19,6 +23,7 @@ const TABLES: [&str; 7] = [
     "dead_letters",
     "discarded",
     "idempotency_keys",
+    "limits",
 ];
 
 /// "mamparo" as a number: who migrates holds it.

@@ -72,7 +72,9 @@ impl SqliteDurable {
     pub fn backend(&self) -> Backend {
         let this = Arc::new(self.clone());
         let queues = QueueName::ALL.map(|name| self.queue(name));
-        Backend::new(this.clone(), this.clone(), queues).with_outbox(this)
+        Backend::new(this.clone(), this.clone(), queues)
+            .with_outbox(this.clone())
+            .with_limits(this)
     }
 
     /// Returns one of the queues.
@@ -83,6 +85,10 @@ impl SqliteDurable {
 
     pub(super) fn now(&self) -> Utc {
         Utc::of(&*self.shared.clock)
+    }
+
+    pub(super) fn clock(&self) -> &dyn WallClock {
+        &*self.shared.clock
     }
 
     pub(super) fn wakes(&self) -> &Wakes {

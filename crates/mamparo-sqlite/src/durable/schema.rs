@@ -8,7 +8,7 @@ use crate::database::Part;
 /// The step numbers are those of the file: one that was released is never changed.
 pub(super) const PART: Part = Part {
     name: "mamparo_durable",
-    steps: &[FIRST],
+    steps: &[FIRST, SECOND],
 };
 
 /// `watched_from` is when the present state began to be watched: `next_fire_at` while SCHEDULED, else `updated_at`.
@@ -107,4 +107,12 @@ CREATE TABLE mamparo_durable_dead (
     discarded_for TEXT
 ) STRICT;
 CREATE INDEX mamparo_durable_dead_letter ON mamparo_durable_dead (queue, number) WHERE discarded_at IS NULL;
+";
+
+/// Of each limit, when its whole burst is there again, in nanoseconds since 1970.
+const SECOND: &str = "
+CREATE TABLE mamparo_durable_limit (
+    key BLOB PRIMARY KEY,
+    full_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 ";

@@ -37,6 +37,49 @@ pub struct Ask {
     pub more: u32,
 }
 
+impl Ask {
+    /// Decides what is granted, for a store that keeps in nanoseconds of its own clock when the whole burst is there again; returns
+    /// that instant too, for it to be kept. `now` must be read while nobody else can decide.
+    ///
+    /// ```
+    /// use mamparo::rate_limit::Ask;
+    ///
+    /// let ask = Ask { key: [0; 16], interval: 100, burst: 3, cost: 1, more: 9 };
+    /// let (granted, full_at) = ask.grant(0, 1_000);
+    /// assert_eq!((granted.taken, full_at), (3, 1_300));
+    /// let (granted, full_at) = ask.grant(full_at, 1_050);
+    /// assert_eq!((granted.taken, full_at), (0, 1_300));
+    /// let (granted, full_at) = ask.grant(full_at, 1_150);
+    /// assert_eq!((granted.taken, full_at), (1, 1_400));
+    /// ```
+    #[must_use]
+    pub fn grant(&self, full_at: u64, now: u64) -> (Granted, u64) {
+        let whole = self.interval.saturating_mul(u64::from(self.burst));
+        // A clock that was set back keeps nobody out for longer than a burst takes.
+        let behind = full_at.saturating_sub(now);
+        let debt = behind.min(whole);
+        let room = (whole - debt) / self.interval.max(1);
+        let wanted = u64::from(self.cost.saturating_add(self.more));
+        let taken = if room >= u64::from(self.cost) {
+            room.min(wanted)
+        } else {
+            0
+        };
+        let debt = debt.saturating_add(taken.saturating_mul(self.interval));
+        let granted = Granted {
+            taken: u32::try_from(taken).unwrap_or(u32::MAX),
+            full_in: Duration::from_nanos(debt),
+        };
+        let kept = taken == 0 && behind <= whole;
+        let full_at = if kept {
+            full_at
+        } else {
+            now.saturating_add(debt)
+        };
+        (granted, full_at)
+    }
+}
+
 /// What was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {

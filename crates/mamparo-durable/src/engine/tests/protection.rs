@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::handler::Gatekeeper;
 use crate::machine::{Answer, End, Gate, Outcome, State, Terms, Utc};
 use crate::memory::Memory;
+use crate::policy::{Policies, Policy, Wait};
 
 /// Row: whatever fires at once, the dependency sees no more than its rate. 200 refusals in one instant, 10 a second.
 #[tokio::test(start_paused = true)]
@@ -177,4 +178,51 @@ async fn a_send_that_our_own_limits_keep_back_spends_nothing() {
 fn full() -> BoxError {
     let refused = Rejection::refused(Reason::RateLimited, Dependency::named("psp"));
     refused.with_retry_after(Duration::from_secs(1)).into()
+}
+
+/// 1 000 refusals within a minute come back spread over all of the jitter, 24 minutes here, and not as they came.
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_together_comes_back_spread_by_the_jitter() {
+    let clock = Paused::new();
+    let wait = Wait::builder()
+        .base(MINUTE * 120)
+        .jitter(0.1)
+        .build()
+        .unwrap();
+    let policies = Policies::new(Policy::builder().business(wait).build().unwrap());
+    let engine = on(&Memory::new(clock), clock).policies(policies);
+    let engine = engine.build().unwrap();
+    let sent = Sent::default();
+    let provider = {
+        let sent = sent.clone();
+        tower::service_fn(move |request: Request| {
+            sent.note(&request);
+            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
+        })
+    };
+    let running = engine.run(provider);
+    let began = mamparo_core::clock::now();
+    for number in 0..1_000 {
+        let refused = Answer::new(1, 0, Outcome::Refused);
+        let name = format!("p{number}");
+        engine
+            .begin(payment(&name).answered(refused))
+            .await
+            .unwrap();
+        tokio::time::sleep(MINUTE / 1_000).await;
+    }
+    tokio::time::sleep(MINUTE * 150).await;
+    let mut minutes = [0; 26];
+    for at in sent.instants() {
+        let after = (at - began).checked_sub(MINUTE * 108).unwrap();
+        minutes[usize::try_from(after.as_secs() / 60).unwrap()] += 1;
+    }
+    assert_eq!(minutes.iter().sum::<u32>(), 1_000);
+    // 40 each, in the mean of 25.
+    let whole = &minutes[1..24];
+    assert!(
+        whole.iter().all(|count| (12..=80).contains(count)),
+        "{minutes:?}"
+    );
+    running.stop().await.unwrap();
 }
