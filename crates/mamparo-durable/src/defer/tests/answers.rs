@@ -63,6 +63,7 @@ async fn an_answer_that_broke_off_breaks_off_for_its_caller_too() {
         body.frame().await.unwrap().unwrap().into_data().unwrap(),
         "half"
     );
+    assert!(!body.is_end_stream(), "its error is still to come");
     assert_eq!(
         body.frame().await.unwrap().unwrap_err().to_string(),
         "reset"
