@@ -4,6 +4,7 @@
 //! - `dependency` answers over HTTP, as a seed says, and does each key's work once
 //! - `checks` holds what is stored, and told, against what the dependency did
 //! - `crash` kills the process at each named place, and at random instants
+//! - `outages` takes its store away, or its room, and gives it back
 //! - `rate` has two engines on one store, and looks how often their dependency is asked
 //! - `handover` kills or stops it under load, and looks how soon another goes on
 
@@ -12,5 +13,6 @@ mod crash;
 mod dependency;
 mod engine;
 mod handover;
+mod outages;
 mod process;
 mod rate;

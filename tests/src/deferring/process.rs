@@ -148,6 +148,17 @@ impl Worker {
         self.process.kill().await.unwrap();
     }
 
+    /// Its processor time up to now.
+    pub(super) fn processor_time(&self) -> Duration {
+        let pid = self.process.id().expect("it runs");
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, after) = stat.rsplit_once(')').unwrap();
+        let fields: Vec<_> = after.split_whitespace().collect();
+        let ticks = |field: &str| field.parse::<u64>().unwrap();
+        // Hundredths of a second, on every Linux.
+        Duration::from_millis(10 * (ticks(fields[11]) + ticks(fields[12])))
+    }
+
     /// Waits until it is gone, and says whether it died at a fail point.
     pub(super) async fn has_aborted(&mut self) -> bool {
         self.process.wait().await.unwrap().signal() == Some(SIGABRT)
