@@ -16,6 +16,8 @@
 //! | [`web`] | requests of HTTP as transactions |
 //! | [`defer`] | a layer around an HTTP client: "not now" becomes a transaction |
 //! | [`engine`] | runs all of that as supervised tasks, and is what a service talks to |
+//! | [`events`] | what a choreographed saga needs beside a consumer: outbox relay, watchdog, reconciliation |
+//! | [`supervise`] | runs what must go on for ever, and starts it again when it dies |
 
 pub mod backend;
 #[cfg(feature = "conformance")]
@@ -28,6 +30,7 @@ pub mod backend;
 pub mod conformance;
 pub mod defer;
 pub mod engine;
+pub mod events;
 #[cfg(feature = "fail_points")]
 pub mod fail_point;
 #[cfg(not(feature = "fail_points"))]
@@ -38,4 +41,5 @@ pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod policy;
+pub mod supervise;
 pub mod web;

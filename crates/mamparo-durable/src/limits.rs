@@ -19,3 +19,15 @@ pub const MAX_POSTPONEMENTS: u32 = 1_000_000;
 
 /// No wait is longer.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(365 * 86_400);
+
+/// As many bytes as an event's id, key, destination and routing key may each have: what AMQP takes.
+pub const MAX_EVENT_NAME_BYTES: usize = 255;
+
+/// As many bytes as an event's payload may have.
+pub const MAX_EVENT_BYTES: usize = 256 * 1024;
+
+/// As many headers as an event may have.
+pub const MAX_EVENT_HEADERS: usize = 64;
+
+/// As many bytes as an event's headers may have together, names included.
+pub const MAX_EVENT_HEADER_BYTES: usize = 16 * 1024;

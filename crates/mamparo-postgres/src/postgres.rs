@@ -184,6 +184,6 @@ fn listen(tasks: &Tasks, settings: &Settings, database: &Database, wake: &Arc<Wa
     let connect = settings.acquire_timeout;
     tasks.run(move || {
         let (server, wake, channel) = heard.clone();
-        hear(server, wake, channel, connect)
+        hear(server, channel, connect, move |payload| wake.told(payload))
     });
 }

@@ -1,6 +1,10 @@
-//! What mamparo keeps in SQLite: the defer plane's transactions, schedules and queues, and the idempotency keys of a server.
+//! What mamparo keeps in SQLite: the defer plane's transactions, schedules and queues, a service's events, and the idempotency
+//! keys of a server.
 //!
 //! [`SqliteDurable`] is a backend of [`mamparo_durable`]: everything in one file, a handler's whole step in one transaction.
+//!
+//! [`SqliteEvents`] keeps events and a consumer's inbox in the file that a service's own tables are in, for the
+//! [relay and watchdog](mamparo_durable::events) of its sagas.
 //!
 //! [`SqliteIdempotency`] is a store for [`IdempotencyLayer`](mamparo::idempotency::IdempotencyLayer), in a file of its own or, better,
 //! in the one that the handlers write to: then [`complete`] completes a key in the handler's own transaction.
@@ -41,9 +45,11 @@
 
 mod database;
 mod durable;
+mod events;
 mod idempotency;
 
 pub use database::TransactionError;
 pub use durable::{SqliteDurable, SqliteDurableBuilder};
+pub use events::{SqliteEvents, SqliteEventsBuilder};
 pub use idempotency::{SqliteBuilder, SqliteIdempotency, complete};
 pub use rusqlite;

@@ -57,3 +57,46 @@ macro_rules! conformance_cases {
         })+
     };
 }
+
+/// Makes one `#[tokio::test]` for each case about events.
+///
+/// Takes an async function that returns a fresh, empty
+/// [`Arc<dyn EventBackend>`](crate::conformance::events::EventBackend) and whatever must live as long.
+#[macro_export]
+macro_rules! event_conformance {
+    ($fresh:ident) => {
+        $crate::event_conformance_cases! { $fresh;
+            store: an_event_is_there_exactly_when_its_transaction_commits, an_event_comes_back_whole,
+                what_is_claimed_keeps_its_key_and_no_other, a_claim_takes_of_a_key_what_comes_first,
+                whoever_lost_the_lease_settles_nothing, what_is_put_off_comes_after_its_wait,
+                what_is_parked_holds_its_key_and_no_other, whoever_waits_for_events_is_woken;
+            relay: two_relays_publish_each_event_once_and_in_order_per_key,
+                a_broker_that_forgets_to_confirm_gets_some_twice_and_none_out_of_order,
+                a_relay_killed_before_it_says_what_it_published_doubles_and_loses_nothing,
+                an_event_that_commits_late_is_not_skipped, poison_is_parked_and_told_while_others_go_on,
+                an_event_that_fails_while_others_are_confirmed_is_tried_again_and_then_parked,
+                a_broker_that_is_down_is_waited_for_and_nothing_is_parked,
+                a_relay_that_stops_gives_back_what_it_has_claimed;
+            inbox: a_message_is_processed_once_a_consumer, of_deliveries_that_race_one_has_an_effect,
+                what_is_past_its_retention_is_forgotten;
+            watchdog: two_watchdogs_cancel_each_stuck_saga_once, a_saga_that_cannot_be_compensated_stops_no_other;
+        }
+    };
+}
+
+/// The list behind [`event_conformance!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! event_conformance_cases {
+    ($fresh:ident; $($group:ident: $($case:ident),+;)+) => {
+        $(mod $group {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let (backend, _kept) = super::$fresh().await;
+                    $crate::conformance::events::$group::$case(backend).await;
+                }
+            )+
+        })+
+    };
+}

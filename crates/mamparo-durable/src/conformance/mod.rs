@@ -20,6 +20,7 @@
 //! backend reads the real clock. Cases about an [`Outbox`](crate::backend::Outbox) pass where there is none; those about
 //! handlers run with it and without.
 
+pub mod events;
 pub mod failures;
 pub mod handlers;
 pub mod limits;

@@ -56,6 +56,10 @@ impl Health {
         !self.flag(task).swap(true, Ordering::Relaxed)
     }
 
+    pub(super) fn is(&self, task: Task, working: bool) {
+        self.flag(task).store(!working, Ordering::Relaxed);
+    }
+
     pub(super) fn works(&self, task: Task) {
         self.flag(task).store(false, Ordering::Relaxed);
     }

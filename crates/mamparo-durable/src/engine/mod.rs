@@ -69,7 +69,6 @@ mod rounds;
 mod running;
 mod sender;
 mod status;
-mod supervise;
 mod tasks;
 #[cfg(test)]
 mod tests;

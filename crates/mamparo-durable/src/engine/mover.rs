@@ -7,11 +7,11 @@ use tokio::sync::{Mutex, mpsc, watch};
 
 use super::Task;
 use super::health::Health;
-use super::supervise::{Backoff, is_stopped, stopped, until_stop};
 use crate::backend::{BackendError, PostponeDue};
 use crate::fail_point::FailPoint;
 use crate::handler::{Gatekeeper, Runner};
 use crate::machine::{Gate, Label, Terms, Utc};
+use crate::supervise::{Backoff, is_stopped, stopped, until_stop};
 
 /// As many are moved in one transaction of the backend, so that others get their turn.
 const BATCH: u64 = 5_000;

@@ -15,11 +15,11 @@ use tower_service::Service;
 use super::Task;
 use super::hands::Hands;
 use super::health::Health;
-use super::supervise::{Backoff, is_stopped, stopped, until_stop};
 use crate::backend::{BackendError, Delivery, Queue, Receipt};
 use crate::fail_point::FailPoint;
 use crate::handler::{Handled, Listener, Settlement};
 use crate::machine::{Alert, AlertKind};
+use crate::supervise::{Backoff, is_stopped, stopped, until_stop};
 
 /// Between two looks at a queue that called itself ready and had nothing, again and again: no busy loop, whatever the backend says.
 const EMPTY_PAUSE: Duration = Duration::from_millis(5);

@@ -7,9 +7,9 @@ use tokio::sync::watch;
 
 use super::Task;
 use super::health::Health;
-use super::supervise::{is_stopped, until_stop};
 use crate::backend::BackendError;
 use crate::handler::{Cycle, Listener, Reconciler};
+use crate::supervise::{is_stopped, until_stop};
 
 /// Runs a cycle of the reconciler every so often.
 #[derive(Clone, Debug)]

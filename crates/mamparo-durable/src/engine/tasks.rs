@@ -14,20 +14,18 @@ use super::hands::{Begins, Hands};
 use super::mover::{Mover, Watchful};
 use super::pump::{Pump, PumpSettings};
 use super::rounds::Rounds;
-use super::supervise::Supervised;
 use super::turns::{InTurn, Turns};
 use super::{Engine, EngineError, RequestHandler, Running, Task};
-use crate::backend::{BackendError, BoxFuture, Delivery, QueueName, Request};
+use crate::backend::{BoxFuture, Delivery, QueueName, Request};
 use crate::handler::{AnswerHandler, FireHandler, Handled};
 use crate::machine::Answer;
+use crate::supervise::{Make, Restarted};
 
 /// As many dependencies whose breaker is open wait to be moved; more are told again by their next fire.
 const MAX_OPEN: usize = 64;
 
 /// By its own rate, or by that of all engines on the store.
 type Limited<S> = InTurn<RateLimit<S, OneLimit, NoLimits>>;
-
-type Make = Box<dyn Fn() -> BoxFuture<'static, Result<(), BackendError>> + Send>;
 
 /// Starts an engine's tasks.
 pub(super) fn start<S>(engine: Engine, sender: S) -> Running
@@ -44,7 +42,10 @@ where
     let mut tasks = JoinSet::new();
     for (task, make) in starting.all(sender) {
         let supervised = starting.supervised(task, make);
-        tasks.spawn(supervised.run());
+        tasks.spawn(async move {
+            let ended = supervised.run().await;
+            ended.map_err(|why| EngineError::died(task, why))
+        });
     }
     let tell = stop.clone();
     let all = tokio::spawn(async move {
@@ -171,12 +172,13 @@ impl Starting {
         }
     }
 
-    fn supervised(&self, task: Task, make: Make) -> Supervised {
-        Supervised {
-            task,
+    fn supervised(&self, task: Task, make: Make) -> Restarted {
+        let health = Arc::clone(&self.engine.health);
+        Restarted {
+            name: task.as_str().into(),
             make,
             max_restarts: self.engine.settings.max_restarts,
-            health: Arc::clone(&self.engine.health),
+            works: Box::new(move |works| health.is(task, works)),
             listener: Arc::clone(&self.engine.runner.listener),
             stop: self.stop.clone(),
         }

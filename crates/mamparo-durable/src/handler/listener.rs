@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::backend::QueueName;
+use crate::events::Backlog;
 use crate::machine::{Alert, AuditEvent, Label, Note, Terms};
 
 /// Hears what happens to transactions. Handlers neither log nor count; telemetry does, from this.
@@ -42,6 +43,21 @@ pub trait Listener: Debug + Send + Sync + 'static {
     /// So many transactions were postponed together, because the breaker of their dependency is open.
     fn postponed(&self, dependency: &Label, transactions: u64) {
         let _ = (dependency, transactions);
+    }
+
+    /// A relay published so many events.
+    fn published(&self, relay: &str, events: u64) {
+        let _ = (relay, events);
+    }
+
+    /// What a relay has before it, and how long the oldest of it has waited: its lag. Told every few seconds.
+    fn backlog(&self, relay: &str, backlog: &Backlog, lag: Duration) {
+        let _ = (relay, backlog, lag);
+    }
+
+    /// A watchdog compensated so many stuck sagas.
+    fn compensated(&self, watchdog: &str, sagas: u64) {
+        let _ = (watchdog, sagas);
     }
 }
 
@@ -85,5 +101,17 @@ impl Listener for Listeners {
         self.0
             .iter()
             .for_each(|it| it.postponed(dependency, transactions));
+    }
+
+    fn published(&self, relay: &str, events: u64) {
+        self.0.iter().for_each(|it| it.published(relay, events));
+    }
+
+    fn backlog(&self, relay: &str, backlog: &Backlog, lag: Duration) {
+        self.0.iter().for_each(|it| it.backlog(relay, backlog, lag));
+    }
+
+    fn compensated(&self, watchdog: &str, sagas: u64) {
+        self.0.iter().for_each(|it| it.compensated(watchdog, sagas));
     }
 }

@@ -75,11 +75,17 @@ pub enum AlertKind {
     TaskDied,
     /// The backend fails; the engine asks it again until it doesn't.
     BackendFails,
+    /// An event can't be published, and was parked; what has its key waits behind it.
+    EventParked,
+    /// A stuck saga could not be compensated; the next cycle tries again.
+    Uncompensated,
+    /// Two sources that should agree don't.
+    Discrepancy,
 }
 
 impl AlertKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Failed(End::Exhausted),
         Self::Failed(End::Declined),
         Self::Failed(End::OutcomeUnknown),
@@ -94,6 +100,9 @@ impl AlertKind {
         Self::BreakerPostponing,
         Self::TaskDied,
         Self::BackendFails,
+        Self::EventParked,
+        Self::Uncompensated,
+        Self::Discrepancy,
     ];
 
     /// Returns the name used in metrics and logs: lower case, stable.
@@ -115,6 +124,9 @@ impl AlertKind {
             Self::BreakerPostponing => "breaker_postponing",
             Self::TaskDied => "task_died",
             Self::BackendFails => "backend_fails",
+            Self::EventParked => "event_parked",
+            Self::Uncompensated => "uncompensated",
+            Self::Discrepancy => "discrepancy",
         }
     }
 }

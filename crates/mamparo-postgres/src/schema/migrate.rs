@@ -8,14 +8,15 @@ use crate::database::{Database, incompatible};
 use crate::settings::Settings;
 
 /// In the order of their numbers, from 1. What was released is never changed.
-pub(crate) const MIGRATIONS: [&str; 3] = [
+pub(crate) const MIGRATIONS: [&str; 4] = [
     include_str!("0001.sql"),
     include_str!("0002.sql"),
     include_str!("0003.sql"),
+    include_str!("0004.sql"),
 ];
 
 /// Names that other programs may have, too.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 10] = [
     "transactions",
     "history",
     "tally",
@@ -24,6 +25,8 @@ const TABLES: [&str; 8] = [
     "discarded",
     "idempotency_keys",
     "limits",
+    "events",
+    "inbox",
 ];
 
 /// "mamparo" as a number: who migrates holds it.

@@ -3,11 +3,14 @@ use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::support::{connection, fresh, now, sql, waiting};
 use crate::Postgres;
-use crate::{idempotency, limits, outbox, queue, read, write};
+use crate::{events, idempotency, limits, outbox, queue, read, write};
 
 /// How the server does it, whatever the parameters.
 async fn plan(connection: &mut PgConnection, statement: &str, parameters: usize) -> String {
     let statement = statement.replace("{keys}", "idempotency_keys");
+    let statement = statement
+        .replace("{events}", "events")
+        .replace("{inbox}", "inbox");
     connection
         .execute(AssertSqlSafe(format!("PREPARE asked AS {statement}")))
         .await
@@ -29,6 +32,7 @@ fn all() -> Vec<(&'static str, &'static str, usize)> {
     [
         &write::STATEMENTS[..],
         &idempotency::STATEMENTS,
+        &events::STATEMENTS,
         &read::STATEMENTS,
         &queue::STATEMENTS,
         &outbox::STATEMENTS,

@@ -1,12 +1,9 @@
 //! Listens for what other engines write.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use tokio::time::{sleep, timeout};
-
-use super::{Ready, Wake};
 
 /// The wait before the connection is made again, at first; twice as long each time, up to the last.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -15,20 +12,20 @@ const LAST_WAIT: Duration = Duration::from_secs(10);
 /// A connection that was silent for so long is made again: it may have been cut without a word.
 const LONGEST_SILENCE: Duration = Duration::from_secs(120);
 
-/// Hears what others write, for ever.
+/// Hears what others write, for ever: each payload, and nothing at all where some may have been lost.
 pub(crate) async fn hear(
     server: PgConnectOptions,
-    wake: Arc<Wake>,
     channel: String,
     connect: Duration,
+    heard: impl Fn(Option<&str>),
 ) {
     let mut wait = FIRST_WAIT;
     loop {
         if let Ok(Ok(listener)) = timeout(connect, listen(&server, &channel, connect)).await {
             wait = FIRST_WAIT;
             // What was notified before is lost.
-            wake.wake_all();
-            listen_to(listener, &wake).await;
+            heard(None);
+            listen_to(listener, &heard).await;
         }
         sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
         wait = (wait * 2).min(LAST_WAIT);
@@ -54,11 +51,8 @@ async fn listen(
 }
 
 /// Returns when the connection is lost, or silent for too long.
-async fn listen_to(mut listener: PgListener, wake: &Wake) {
+async fn listen_to(mut listener: PgListener, heard: &impl Fn(Option<&str>)) {
     while let Ok(Ok(Some(notification))) = timeout(LONGEST_SILENCE, listener.try_recv()).await {
-        let (sender, ready) = Ready::from_text(notification.payload());
-        if sender != wake.sender() {
-            wake.heard(ready);
-        }
+        heard(Some(notification.payload()));
     }
 }

@@ -71,7 +71,7 @@ impl Wake {
     }
 
     /// There may be something: wakes those who would sleep past it.
-    pub(super) fn heard(&self, ready: Ready) {
+    fn heard(&self, ready: Ready) {
         for queue in QueueName::ALL {
             let Waiters { changed, until } = &self.queues[queue as usize];
             if ready
@@ -83,8 +83,17 @@ impl Wake {
         }
     }
 
+    /// Another engine tells something; nothing where that may have been lost.
+    pub(crate) fn told(&self, payload: Option<&str>) {
+        match payload.map(Ready::from_text) {
+            None => self.wake_all(),
+            Some((sender, ready)) if sender != self.sender => self.heard(ready),
+            Some(_) => {}
+        }
+    }
+
     /// Notifications may have been lost.
-    pub(super) fn wake_all(&self) {
+    fn wake_all(&self) {
         self.queues
             .iter()
             .for_each(|waiters| waiters.changed.notify_waiters());

@@ -1,5 +1,6 @@
 //! Publishes messages, each of which the broker confirms.
 
+mod events;
 mod publish;
 
 pub use publish::Publisher;

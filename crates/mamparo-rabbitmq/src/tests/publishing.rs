@@ -1,9 +1,11 @@
 use std::time::Duration;
 
+use mamparo_durable::events::{Event, Published};
 use mamparo_testkit::private::PrivateRabbit;
 use mamparo_testkit::proxy::{Fault, FaultProxy};
 
 use super::support::{depth, look, patient, publish, publisher, settings, take, topology};
+use crate::message::header;
 use crate::{Message, Publisher, Settings, Trouble};
 
 #[tokio::test]
@@ -141,4 +143,38 @@ async fn a_connection_that_is_lost_is_made_again_and_what_was_not_confirmed_is_p
     let (_connection, channel) = look().await;
     assert_eq!(take(&channel, topology.queue()).await.1, b"before");
     assert_eq!(take(&channel, topology.queue()).await.1, b"after");
+}
+
+#[tokio::test]
+async fn events_are_published_whole_and_what_no_queue_takes_is_refused_alone() {
+    let topology = topology();
+    let publisher = publisher(&topology).await;
+    let event = |id: &str, queue: &str| {
+        let event = Event::builder(id).to("", queue).payload("{}");
+        let event = event
+            .content_type("application/json")
+            .header("traceparent", "00-1-2-01");
+        event.build().unwrap()
+    };
+    let events = [
+        event("order-7/placed", topology.queue()),
+        event("lost", "nobody"),
+        event("order-8/placed", topology.queue()),
+    ];
+    let results = mamparo_durable::events::Publisher::publish(&publisher, &events).await;
+    assert_eq!([&results[0], &results[2]], [&Published::Confirmed; 2]);
+    assert!(matches!(&results[1], Published::Refused(why) if why.starts_with("no queue takes")));
+    let (_connection, channel) = look().await;
+    let (properties, body) = take(&channel, topology.queue()).await;
+    assert_eq!(body, b"{}");
+    assert_eq!(
+        properties.message_id().as_ref().unwrap().as_str(),
+        "order-7/placed"
+    );
+    assert_eq!(
+        properties.content_type().as_ref().unwrap().as_str(),
+        "application/json"
+    );
+    assert_eq!(header(&properties, "traceparent"), Some("00-1-2-01"));
+    assert!(properties.timestamp().is_some());
 }

@@ -81,7 +81,7 @@ impl fmt::Display for TransactionError {
         f.write_str(match self.why {
             Why::Lost => "another run has taken the idempotency key over: roll back",
             Why::NoTransaction => {
-                "an idempotency key is completed inside of a transaction: begin one first"
+                "this is done inside of a transaction, with what it belongs to: begin one first"
             }
             Why::Store(_) => "the transaction was not committed",
             Why::Work(_) => "the work of the transaction failed, and was rolled back",

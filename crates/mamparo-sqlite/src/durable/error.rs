@@ -8,10 +8,10 @@ use crate::database::store_error;
 
 /// What failed, on its way back from the thread where it did.
 #[derive(Debug)]
-pub(super) struct Failed(pub(super) BackendError);
+pub(crate) struct Failed(pub(crate) BackendError);
 
 impl Failed {
-    pub(super) fn corrupt(message: String) -> Self {
+    pub(crate) fn corrupt(message: String) -> Self {
         Self(BackendError::new(Trouble::Corrupt, message))
     }
 }

@@ -31,4 +31,5 @@ mod tests;
 mod wake;
 
 pub use config::SqliteDurableBuilder;
+pub(crate) use error::Failed;
 pub use file::SqliteDurable;

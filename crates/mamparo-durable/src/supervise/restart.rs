@@ -7,8 +7,6 @@ use mamparo_core::clock;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use super::health::Health;
-use super::{EngineError, Task};
 use crate::backend::{BackendError, BoxFuture};
 use crate::handler::Listener;
 use crate::machine::{Alert, AlertKind};
@@ -22,10 +20,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Ever longer waits, each somewhere between half and all of its length, so that engines don't ask in step.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Backoff(u32);
+pub(crate) struct Backoff(u32);
 
 impl Backoff {
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         let doubled = FIRST_WAIT.saturating_mul(1 << self.0.min(16));
         self.0 += 1;
         doubled
@@ -34,23 +32,27 @@ impl Backoff {
     }
 }
 
+/// What makes a task anew.
+pub(crate) type Make = Box<dyn Fn() -> BoxFuture<'static, Result<(), BackendError>> + Send>;
+
 /// A task, and what makes it anew.
-pub(super) struct Supervised {
-    pub(super) task: Task,
-    pub(super) make: Box<dyn Fn() -> BoxFuture<'static, Result<(), BackendError>> + Send>,
-    pub(super) max_restarts: u32,
-    pub(super) health: Arc<Health>,
-    pub(super) listener: Arc<dyn Listener>,
-    pub(super) stop: watch::Receiver<bool>,
+pub(crate) struct Restarted {
+    pub(crate) name: Arc<str>,
+    pub(crate) make: Make,
+    pub(crate) max_restarts: u32,
+    /// Is told whether it works.
+    pub(crate) works: Box<dyn Fn(bool) + Send + Sync>,
+    pub(crate) listener: Arc<dyn Listener>,
+    pub(crate) stop: watch::Receiver<bool>,
 }
 
-impl Supervised {
+impl Restarted {
     /// Runs it until it stops because it was told to.
     ///
     /// # Errors
     ///
-    /// When it dies too often.
-    pub(super) async fn run(self) -> Result<(), EngineError> {
+    /// What it died of, when it dies too often.
+    pub(crate) async fn run(self) -> Result<(), String> {
         let mut deaths = 0;
         let mut backoff = Backoff::default();
         loop {
@@ -65,18 +67,18 @@ impl Supervised {
                 (deaths, backoff) = (0, Backoff::default());
             }
             deaths += 1;
-            self.health.fails(self.task);
-            let detail = format!("{}: {why}", self.task.as_str());
+            (self.works)(false);
+            let detail = format!("{}: {why}", self.name);
             let alert = Alert::general(AlertKind::TaskDied, u64::from(deaths));
             self.listener.alert(&alert.with_detail(detail.as_str()));
             if deaths > self.max_restarts {
-                return Err(EngineError::died(self.task, why));
+                return Err(why);
             }
             until_stop(&self.stop, backoff.next()).await;
             if is_stopped(&self.stop) {
                 return Ok(());
             }
-            self.health.works(self.task);
+            (self.works)(true);
         }
     }
 }
@@ -101,18 +103,18 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// Tells whether it is to stop: it was told to, or nobody is left to tell it.
-pub(super) fn is_stopped(stop: &watch::Receiver<bool>) -> bool {
+pub(crate) fn is_stopped(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow() || stop.has_changed().is_err()
 }
 
 /// Waits until it is to stop.
-pub(super) async fn stopped(stop: &watch::Receiver<bool>) {
+pub(crate) async fn stopped(stop: &watch::Receiver<bool>) {
     let mut stop = stop.clone();
     // An error says that nobody is left to tell it.
     drop(stop.wait_for(|stop| *stop).await);
 }
 
 /// Waits for so long, or until it is to stop.
-pub(super) async fn until_stop(stop: &watch::Receiver<bool>, wait: Duration) {
+pub(crate) async fn until_stop(stop: &watch::Receiver<bool>, wait: Duration) {
     drop(tokio::time::timeout(wait, stopped(stop)).await);
 }

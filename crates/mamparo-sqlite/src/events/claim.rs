@@ -1,0 +1,173 @@
+//! Taking events, and storing what became of them. Called on the thread that writes.
+
+use std::time::Duration;
+
+use mamparo_durable::events::{ClaimId, Claimed, ClaimedEvent, Event, ParkedEvent, Settlement};
+use mamparo_durable::machine::{Label, Utc};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+/// As many of one key as one claim takes, besides the first: they leave one after the other.
+const OF_ONE_KEY: i64 = 32;
+
+/// The first of its key, or of none, that nothing keeps. What is before it of its key would be published first.
+const HEADS: &str =
+    "SELECT number, key FROM mamparo_events e WHERE ready_at <= ?1 AND parked_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM mamparo_events b WHERE b.key = e.key AND b.number < e.number)
+    ORDER BY number LIMIT ?2";
+
+const FOLLOWERS: &str = "SELECT number, ready_at <= ?3 AND parked_at IS NULL FROM mamparo_events
+    WHERE key = ?1 AND number > ?2 ORDER BY number LIMIT ?4";
+
+const COLUMNS: &str =
+    "number, failures, created_at, id, key, destination, routing_key, head, payload";
+
+pub(super) fn claim(
+    file: &Connection,
+    now: Utc,
+    limit: usize,
+    lease: Duration,
+) -> rusqlite::Result<Claimed> {
+    let id = ClaimId::random();
+    let mut numbers = Vec::new();
+    let heads: Vec<(i64, Option<String>)> = file
+        .prepare_cached(HEADS)?
+        .query_map(params![now.millis(), int(limit)], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    numbers.extend(heads.iter().map(|(number, _)| *number));
+    for (number, key) in heads {
+        let Some(key) = key else { continue };
+        if numbers.len() >= limit {
+            break;
+        }
+        let most = OF_ONE_KEY.min(int(limit - numbers.len()));
+        let mut asked = file.prepare_cached(FOLLOWERS)?;
+        let followers: Vec<(i64, bool)> = asked
+            .query_map(params![key, number, now.millis(), most], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<Result<_, _>>()?;
+        let free = followers.into_iter().take_while(|(_, free)| *free);
+        numbers.extend(free.map(|(number, _)| number));
+    }
+    let select = format!(
+        "UPDATE mamparo_events SET claim = ?2, ready_at = ?3 WHERE number = ?1 RETURNING {COLUMNS}"
+    );
+    let mut take = file.prepare_cached(&select)?;
+    let until = now.plus(lease).millis();
+    let mut events = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        events.extend(
+            take.query_row(params![number, id.number(), until], claimed)
+                .optional()?,
+        );
+    }
+    Ok(Claimed::new(id, events))
+}
+
+/// Returns how many were no longer this claim's.
+pub(super) fn settle(
+    file: &Connection,
+    now: Utc,
+    claim: ClaimId,
+    settled: Vec<(i64, Settlement)>,
+) -> rusqlite::Result<usize> {
+    let claim = claim.number();
+    let mut lost = 0;
+    for (number, settlement) in settled {
+        let changed = match settlement {
+            Settlement::Published => file
+                .prepare_cached("DELETE FROM mamparo_events WHERE number = ?1 AND claim = ?2")?
+                .execute(params![number, claim])?,
+            Settlement::Later { wait, failed } => file
+                .prepare_cached(
+                    "UPDATE mamparo_events SET claim = NULL, ready_at = ?3, failures = failures + ?4
+                     WHERE number = ?1 AND claim = ?2",
+                )?
+                .execute(params![number, claim, now.plus(wait).millis(), failed])?,
+            Settlement::Parked(reason) => file
+                .prepare_cached(
+                    "UPDATE mamparo_events SET claim = NULL, parked_at = ?3, parked_for = ?4, failures = failures + 1
+                     WHERE number = ?1 AND claim = ?2",
+                )?
+                .execute(params![number, claim, now.millis(), reason.as_str()])?,
+        };
+        lost += usize::from(changed == 0);
+    }
+    Ok(lost)
+}
+
+pub(super) fn parked(
+    file: &Connection,
+    after: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<ParkedEvent>> {
+    let select = format!(
+        "SELECT {COLUMNS}, parked_for, parked_at FROM mamparo_events
+         WHERE parked_at IS NOT NULL AND number > ?1 ORDER BY number LIMIT ?2"
+    );
+    let mut asked = file.prepare_cached(&select)?;
+    let parked = asked.query_map(params![after, int(limit)], |row| {
+        let ClaimedEvent { number, event, .. } = claimed(row)?;
+        let reason: Option<String> = row.get(9)?;
+        Ok(ParkedEvent {
+            number,
+            reason: reason.unwrap_or_default().into(),
+            parked_at: Utc::from_millis(row.get(10)?).unwrap_or(Utc::MIN),
+            event,
+        })
+    })?;
+    parked.collect()
+}
+
+pub(super) fn unpark(file: &Connection, numbers: &[i64]) -> rusqlite::Result<usize> {
+    let mut unpark = file.prepare_cached(
+        "UPDATE mamparo_events SET parked_at = NULL, parked_for = NULL, failures = 0, ready_at = 0
+         WHERE number = ?1 AND parked_at IS NOT NULL",
+    )?;
+    let changed = numbers.iter().map(|number| unpark.execute([number]));
+    changed.sum()
+}
+
+pub(super) fn discard(file: &Connection, numbers: &[i64]) -> rusqlite::Result<usize> {
+    let mut discard = file
+        .prepare_cached("DELETE FROM mamparo_events WHERE number = ?1 AND parked_at IS NOT NULL")?;
+    let changed = numbers.iter().map(|number| discard.execute([number]));
+    changed.sum()
+}
+
+/// A row that makes no sense is told, and stops no other.
+fn claimed(row: &Row<'_>) -> rusqlite::Result<ClaimedEvent> {
+    let event = event(row).and_then(|event| event.map_err(|error| unreadable(&error)));
+    Ok(ClaimedEvent {
+        number: row.get(0)?,
+        key: row.get(4)?,
+        failures: row.get(1).unwrap_or(u32::MAX),
+        event: event.map_err(|error| Label::from(format!("it can't be read: {error}"))),
+    })
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Result<Event, mamparo_core::InvalidSetting>> {
+    let created_at = Utc::from_millis(row.get(2)?);
+    let (id, key): (String, Option<String>) = (row.get(3)?, row.get(4)?);
+    let (destination, routing_key): (String, String) = (row.get(5)?, row.get(6)?);
+    let (head, payload): (String, Vec<u8>) = (row.get(7)?, row.get(8)?);
+    let build = || {
+        let event = Event::builder(id).to(destination, routing_key);
+        let event = event.head(&head)?.payload(payload).created_at(created_at?);
+        match key {
+            Some(key) => event.key(key).build(),
+            None => event.build(),
+        }
+    };
+    Ok(build())
+}
+
+fn unreadable(error: &mamparo_core::InvalidSetting) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
+}
+
+fn int(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

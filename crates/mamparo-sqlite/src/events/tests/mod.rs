@@ -1,0 +1,4 @@
+//! The suite, and what only a file has.
+
+mod conformance;
+mod file;
