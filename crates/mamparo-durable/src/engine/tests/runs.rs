@@ -1,10 +1,14 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
+use mamparo::rate_limit::RateLimitPolicy;
+use mamparo_core::clock::WallClock;
 use mamparo_core::{BoxError, clock};
 
-use super::support::{Heard, MINUTE, Paused, Sent, ended, id, on, payment, stored};
+use super::support::{Heard, MINUTE, Paused, Sent, ended, id, on, payment, policies, stored};
 use crate::backend::{Begun, QueueName, Request};
+use crate::engine::Engine;
 use crate::machine::{Answer, End, Note, Outcome, State};
 use crate::memory::Memory;
 
@@ -219,5 +223,59 @@ async fn what_was_resolved_meanwhile_is_not_sent() {
     tokio::time::sleep(MINUTE).await;
     assert_eq!(sent.keys(), [""; 0]);
     assert_eq!(engine.status().await.unwrap().queues[2].1.ready, 0);
+    running.stop().await.unwrap();
+}
+
+/// A clock that someone sets back by so many minutes.
+#[derive(Clone, Debug)]
+struct SetBack(Paused, Arc<AtomicU64>);
+
+impl WallClock for SetBack {
+    fn now(&self) -> SystemTime {
+        let minutes = u32::try_from(self.1.load(Ordering::Relaxed)).unwrap();
+        self.0.now() - MINUTE * minutes
+    }
+}
+
+/// What waits fires when the clock says so, late and not early; what comes anew is not held up, nor is a rate.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_steps_back_an_hour_makes_waits_longer_and_loses_nothing() {
+    let clock = SetBack(Paused::new(), Arc::default());
+    let rate = RateLimitPolicy::per(Duration::from_secs(1), 10)
+        .burst(1)
+        .max_wait(MINUTE);
+    let engine = Engine::builder(Memory::new(clock.clone()).backend())
+        .wall_clock(clock.clone())
+        .policies(policies())
+        .rate(rate.build().unwrap());
+    let engine = engine.build().unwrap();
+    let sent = Sent::default();
+    let provider = {
+        let sent = sent.clone();
+        tower::service_fn(move |request: Request| {
+            sent.note(&request);
+            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
+        })
+    };
+    let running = engine.run(provider);
+    for number in 0..20 {
+        let refused = Answer::new(1, 0, Outcome::Refused);
+        let begins = payment(&format!("p{number}")).answered(refused);
+        engine.begin(begins).await.unwrap();
+    }
+    tokio::time::sleep(MINUTE / 2).await;
+    clock.1.store(60, Ordering::Relaxed);
+    engine.begin(payment("new")).await.unwrap();
+    tokio::time::sleep(MINUTE * 59).await;
+    assert_eq!(sent.keys(), ["new#1"]);
+    tokio::time::sleep(MINUTE * 3).await;
+    let mut keys = sent.keys();
+    keys.sort();
+    keys.dedup();
+    assert_eq!((keys.len(), sent.keys().len()), (21, 21));
+    for number in 0..20 {
+        let record = ended(&engine, &format!("p{number}")).await;
+        assert_eq!(record.progress.end, Some(End::Answered));
+    }
     running.stop().await.unwrap();
 }
