@@ -10,6 +10,7 @@ mod demo;
 mod exit;
 mod explain;
 mod grpc;
+mod messages;
 mod output;
 mod policies;
 mod schema;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Engine(EngineCommand::Status(args)) => finish(defer::status(args)),
         Command::Tx(command) => finish(defer::tx(command)),
         Command::Dlq(command) => finish(defer::dlq(command)),
+        Command::Consume(args) => finish(messages::consume(args)),
         Command::Reconcile(args) => finish(defer::reconcile(args)),
         Command::Completions { shell } => completions::completions(shell),
     };

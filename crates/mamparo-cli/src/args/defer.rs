@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
-use mamparo_durable::backend::QueueName;
+use clap::Subcommand;
 use mamparo_durable::machine::{State, TransactionId, Utc};
 
+use super::messages::Filter;
 use super::typed::{Data, Delay, Field, Rate};
 use crate::defer::Place;
 
@@ -226,32 +226,34 @@ pub(crate) enum DlqCommand {
     Discard(DiscardArgs),
 }
 
-/// A queue, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Queue {
-    Answers,
-    Fires,
-    Requests,
-}
+/// Where dead letters are.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeapArgs {
+    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`.
+    #[arg(long, value_name = "STORE", required_unless_present = "amqp")]
+    pub(crate) store: Option<Place>,
 
-impl From<Queue> for QueueName {
-    fn from(queue: Queue) -> Self {
-        match queue {
-            Queue::Answers => Self::Answers,
-            Queue::Fires => Self::Fires,
-            Queue::Requests => Self::Requests,
-        }
-    }
+    /// Those of a RabbitMQ instead: `amqp://USER:PASSWORD@HOST/VHOST`.
+    #[arg(long, value_name = "URL", conflicts_with = "store")]
+    pub(crate) amqp: Option<String>,
+
+    /// Writes JSON to stdout instead.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeadArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) heap: HeapArgs,
 
-    /// Only of this queue.
-    #[arg(long, value_enum)]
-    pub(crate) queue: Option<Queue>,
+    /// Only of this queue: answers, fires or requests; of a RabbitMQ, its name without `.dlq`.
+    #[arg(long, value_name = "QUEUE", required_unless_present = "store")]
+    pub(crate) queue: Option<String>,
+
+    /// Only those of which this holds: id, reason, detail, type or header.NAME, such as `reason=exhausted`.
+    #[arg(long = "filter", value_name = "KEY=TEXT", requires = "amqp")]
+    pub(crate) filters: Vec<Filter>,
 
     /// How many at most of each queue.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -261,11 +263,11 @@ pub(crate) struct DeadArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeadOneArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) heap: HeapArgs,
 
-    /// Its queue.
-    #[arg(long, value_enum)]
-    pub(crate) queue: Queue,
+    /// Its queue: answers, fires or requests; of a RabbitMQ, its name without `.dlq`.
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: String,
 
     /// Its number.
     pub(crate) number: u64,
@@ -274,14 +276,22 @@ pub(crate) struct DeadOneArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct RequeueArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) heap: HeapArgs,
 
-    /// The queue.
-    #[arg(long, value_enum)]
-    pub(crate) queue: Queue,
+    /// The queue: answers, fires or requests; of a RabbitMQ, its name without `.dlq`.
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: String,
+
+    /// Only those of which this holds: id, reason, detail, type or header.NAME, such as `reason=exhausted`.
+    #[arg(long = "filter", value_name = "KEY=TEXT", requires = "amqp")]
+    pub(crate) filters: Vec<Filter>,
+
+    /// At this rate at most, such as 10/s.
+    #[arg(long, value_name = "N/PERIOD", requires = "amqp")]
+    pub(crate) rate: Option<Rate>,
 
     /// Their numbers.
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present_any = ["all", "filters"])]
     pub(crate) numbers: Vec<u64>,
 
     /// All of the queue, oldest first, up to --max.
@@ -302,7 +312,7 @@ pub(crate) struct DiscardArgs {
     #[command(flatten)]
     pub(crate) which: RequeueArgs,
 
-    /// Why; it is kept.
+    /// Why; it is kept, or written to stderr for each of a RabbitMQ's.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
 }

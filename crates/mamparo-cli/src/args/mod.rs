@@ -8,14 +8,16 @@ mod check;
 mod command;
 mod defer;
 mod demo;
+mod messages;
 mod typed;
 
 pub(crate) use call::CallArgs;
 pub(crate) use check::{CheckArgs, ExplainArgs, Report};
 pub(crate) use command::{Args, Command};
 pub(crate) use defer::{
-    DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, EngineCommand, ListArgs, OneArgs, OperateArgs,
-    ReconcileArgs, RequeueArgs, RetryArgs, RunArgs, StatusArgs, SubmitArgs, TxCommand,
+    DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, EngineCommand, HeapArgs, ListArgs, OneArgs,
+    OperateArgs, ReconcileArgs, RequeueArgs, RetryArgs, RunArgs, StatusArgs, SubmitArgs, TxCommand,
 };
 pub(crate) use demo::DemoArgs;
+pub(crate) use messages::{ConsumeArgs, Filter, Key};
 pub(crate) use typed::{Data, Delay, Field, Limit, Rate};

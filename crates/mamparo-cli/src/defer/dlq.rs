@@ -6,9 +6,9 @@ use serde_json::json;
 use super::record;
 use super::trouble::{Trouble, ended};
 use super::tx::written;
-use crate::args::{DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, RequeueArgs};
+use crate::args::{DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, HeapArgs, RequeueArgs};
 use crate::exit::Exit;
-use crate::output;
+use crate::{messages, output};
 
 /// As many are handled in one transaction of the store.
 const BATCH: usize = 500;
@@ -16,6 +16,7 @@ const BATCH: usize = 500;
 /// Runs `mamparo dlq`.
 pub(crate) async fn dlq(command: DlqCommand) -> Exit {
     ended(match command {
+        command if command.heap().amqp.is_some() => messages::dlq(&command).await,
         DlqCommand::List(args) => list(&args).await,
         DlqCommand::Show(args) => show(&args).await,
         DlqCommand::Requeue(args) => put(&args, &Deed::Requeue).await,
@@ -25,6 +26,27 @@ pub(crate) async fn dlq(command: DlqCommand) -> Exit {
     })
 }
 
+impl DlqCommand {
+    const fn heap(&self) -> &HeapArgs {
+        match self {
+            Self::List(args) => &args.heap,
+            Self::Show(args) => &args.heap,
+            Self::Requeue(args) | Self::Discard(DiscardArgs { which: args, .. }) => &args.heap,
+        }
+    }
+}
+
+async fn open(heap: &HeapArgs) -> Result<Backend, Trouble> {
+    let store = heap.store.as_ref();
+    let store = store.ok_or_else(|| Trouble::usage("say where: --store or --amqp"))?;
+    store.open().await
+}
+
+fn named(queue: &str) -> Result<QueueName, Trouble> {
+    let refuse = || Trouble::usage(format!("{queue}: it is one of answers, fires and requests"));
+    QueueName::parse(queue).ok_or_else(refuse)
+}
+
 /// What is done with dead letters.
 enum Deed {
     Requeue,
@@ -32,17 +54,17 @@ enum Deed {
 }
 
 async fn list(args: &DeadArgs) -> Result<Exit, Trouble> {
-    let backend = args.store.store.open().await?;
+    let backend = open(&args.heap).await?;
     let max = usize::try_from(args.max).unwrap_or(usize::MAX);
     let mut found = Vec::new();
-    let chosen = args.queue.map(QueueName::from);
+    let chosen = args.queue.as_deref().map(named).transpose()?;
     for queue in QueueName::ALL {
         if chosen.is_none_or(|chosen| chosen == queue) {
             let letters = backend.queue(queue).dead(None, max).await?;
             found.extend(letters.into_iter().map(|letter| (queue, letter)));
         }
     }
-    if args.store.json {
+    if args.heap.json {
         let letters: Vec<_> = found
             .iter()
             .map(|(queue, it)| record::dead(*queue, it))
@@ -56,8 +78,8 @@ async fn list(args: &DeadArgs) -> Result<Exit, Trouble> {
 }
 
 async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
-    let backend = args.store.store.open().await?;
-    let queue = QueueName::from(args.queue);
+    let backend = open(&args.heap).await?;
+    let queue = named(&args.queue)?;
     let letter = one(&backend, queue, args.number).await?;
     let letter = letter.ok_or_else(|| none(queue, args.number))?;
     let mut found = None;
@@ -65,7 +87,7 @@ async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
         let loaded = backend.store().load(vec![message.id().clone()]).await;
         found = loaded.into_iter().next().transpose()?.flatten();
     }
-    if args.store.json {
+    if args.heap.json {
         let mut json = record::dead(queue, &letter);
         json["transaction"] = found.as_ref().map(record::transaction).into();
         return written(&format!("{json:#}\n"));
@@ -89,8 +111,8 @@ async fn one(
 }
 
 async fn put(args: &RequeueArgs, deed: &Deed) -> Result<Exit, Trouble> {
-    let backend = args.store.store.open().await?;
-    let queue = QueueName::from(args.queue);
+    let backend = open(&args.heap).await?;
+    let queue = named(&args.queue)?;
     let max = usize::try_from(args.max).unwrap_or(usize::MAX);
     let chosen = chosen(args, &backend, queue, max).await?;
     let mut done = 0;
@@ -108,7 +130,7 @@ async fn put(args: &RequeueArgs, deed: &Deed) -> Result<Exit, Trouble> {
         Deed::Requeue => "requeued",
         Deed::Discard(_) => "discarded",
     };
-    if args.store.json {
+    if args.heap.json {
         let json = json!({ "queue": queue.as_str(), "numbers": chosen, word: done, "dry_run": args.dry_run });
         written(&format!("{json:#}\n"))?;
     } else if args.dry_run {
@@ -117,7 +139,7 @@ async fn put(args: &RequeueArgs, deed: &Deed) -> Result<Exit, Trouble> {
         written(&format!("{done} {word}\n"))?;
     }
     let missing = !args.dry_run && done < chosen.len();
-    if missing && !args.store.json {
+    if missing && !args.heap.json {
         output::warning(&format!("{} were there no more", chosen.len() - done));
     }
     Ok(if missing {

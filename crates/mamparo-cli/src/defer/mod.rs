@@ -22,4 +22,5 @@ pub(crate) use place::Place;
 pub(crate) use reconcile::reconcile;
 pub(crate) use run::run;
 pub(crate) use status::status;
-pub(crate) use tx::tx;
+pub(crate) use trouble::{Trouble, ended};
+pub(crate) use tx::{tx, written};

@@ -7,23 +7,23 @@ use crate::output;
 
 /// A line that says it, and how the command ends.
 #[derive(Debug)]
-pub(super) struct Trouble {
-    pub(super) exit: Exit,
-    pub(super) line: String,
+pub(crate) struct Trouble {
+    pub(crate) exit: Exit,
+    pub(crate) line: String,
 }
 
 impl Trouble {
-    pub(super) fn usage(line: impl Into<String>) -> Self {
+    pub(crate) fn usage(line: impl Into<String>) -> Self {
         let (exit, line) = (Exit::Usage, line.into());
         Self { exit, line }
     }
 
-    pub(super) fn refused(line: impl Into<String>) -> Self {
+    pub(crate) fn refused(line: impl Into<String>) -> Self {
         let (exit, line) = (Exit::REFUSED, line.into());
         Self { exit, line }
     }
 
-    pub(super) fn away(line: impl Into<String>) -> Self {
+    pub(crate) fn away(line: impl Into<String>) -> Self {
         let (exit, line) = (Exit::NoAnswer, line.into());
         Self { exit, line }
     }
@@ -39,7 +39,7 @@ impl From<BackendError> for Trouble {
 }
 
 /// Says what went wrong, if anything did.
-pub(super) fn ended(done: Result<Exit, Trouble>) -> Exit {
+pub(crate) fn ended(done: Result<Exit, Trouble>) -> Exit {
     done.unwrap_or_else(|Trouble { exit, line }| {
         output::error(&line);
         exit

@@ -239,6 +239,6 @@ fn unknown(id: &TransactionId) -> Trouble {
     Trouble::refused(format!("{id}: there is no such transaction"))
 }
 
-pub(super) fn written(text: &str) -> Result<Exit, Trouble> {
+pub(crate) fn written(text: &str) -> Result<Exit, Trouble> {
     Ok(Exit::Success.written(&output::report(text)))
 }

@@ -32,6 +32,8 @@ mod grpc_trouble;
 #[cfg(test)]
 mod json;
 #[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod picture;
 #[cfg(test)]
 mod policy_schema;

@@ -239,6 +239,12 @@ pub struct ConsumerError {
 }
 
 impl ConsumerError {
+    /// Tells whether the broker refuses us, or has other queues: started again, it ends so again.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        self.source.is_some()
+    }
+
     fn refused(error: RabbitError) -> Self {
         Self {
             message: error.to_string(),

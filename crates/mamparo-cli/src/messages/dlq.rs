@@ -1,0 +1,197 @@
+//! `mamparo dlq --amqp`.
+
+use std::time::Duration;
+
+use mamparo_rabbitmq::{DeadLetters, Letter, RabbitError, Selection, Settings};
+use serde_json::{Value, json};
+
+use super::stop::stop;
+use crate::args::{
+    DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, Filter, HeapArgs, Key, RequeueArgs,
+};
+use crate::defer::{Trouble, written};
+use crate::exit::Exit;
+use crate::output;
+
+/// Runs `mamparo dlq` on a RabbitMQ.
+pub(crate) async fn dlq(command: &DlqCommand) -> Result<Exit, Trouble> {
+    match command {
+        DlqCommand::List(args) => list(args).await,
+        DlqCommand::Show(args) => show(args).await,
+        DlqCommand::Requeue(args) => put(args, None).await,
+        DlqCommand::Discard(DiscardArgs { which, reason }) => put(which, Some(reason)).await,
+    }
+}
+
+async fn list(args: &DeadArgs) -> Result<Exit, Trouble> {
+    let queue = args.queue.as_deref().unwrap_or_default();
+    let wanted = |letter: &Letter| args.filters.iter().all(|filter| holds(filter, letter));
+    let selection = Selection {
+        max: args.max as usize,
+        per_second: None,
+        wanted: &wanted,
+    };
+    let found = letters(&args.heap, queue)?
+        .list(selection)
+        .await
+        .map_err(told)?;
+    if args.heap.json {
+        let all: Vec<Value> = found.iter().map(in_json).collect();
+        return written(&format!("{:#}\n", json!({ "dead_letters": all })));
+    }
+    written(
+        &found
+            .iter()
+            .map(|letter| line(letter) + "\n")
+            .collect::<String>(),
+    )
+}
+
+async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
+    let number = args.number;
+    let selection = Selection {
+        max: 1,
+        per_second: None,
+        wanted: &|letter| letter.number() as u64 == number,
+    };
+    let found = letters(&args.heap, &args.queue)?
+        .list(selection)
+        .await
+        .map_err(told)?;
+    let Some(letter) = found.first() else {
+        return Err(Trouble::refused(format!(
+            "there is no dead letter {number} of {}",
+            args.queue
+        )));
+    };
+    let body = String::from_utf8_lossy(letter.body());
+    if args.heap.json {
+        let mut json = in_json(letter);
+        json["headers"] = letter.headers().into_iter().collect();
+        json["body"] = body.into();
+        return written(&format!("{json:#}\n"));
+    }
+    let mut text = line(letter) + "\n";
+    for (name, value) in letter.headers() {
+        text += &format!("  {name}: {value}\n");
+    }
+    written(&format!("{text}\n{body}\n"))
+}
+
+async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Trouble> {
+    let letters = letters(&args.heap, &args.queue)?;
+    let chosen = |letter: &Letter| {
+        let numbered = args.numbers.is_empty() || args.numbers.contains(&(letter.number() as u64));
+        numbered && args.filters.iter().all(|filter| holds(filter, letter))
+    };
+    let selection = Selection {
+        max: args.max as usize,
+        per_second: args.rate.map(|rate| per_second(rate.count, rate.period)),
+        wanted: &chosen,
+    };
+    let done = match discarded {
+        _ if args.dry_run => letters.list(selection).await,
+        None => letters.requeue(selection, stop()?).await,
+        Some(_) => letters.discard(selection, stop()?).await,
+    };
+    let done = done.map_err(told)?;
+    let word = if discarded.is_some() {
+        "discarded"
+    } else {
+        "requeued"
+    };
+    if let Some(reason) = discarded.filter(|_| !args.dry_run) {
+        for letter in &done {
+            output::note(&format!("discarded, since {reason}: {}", line(letter)));
+        }
+    }
+    if args.heap.json {
+        let all: Vec<Value> = done.iter().map(in_json).collect();
+        let json = json!({ "queue": args.queue, word: done.len(), "dead_letters": all, "dry_run": args.dry_run });
+        written(&format!("{json:#}\n"))?;
+    } else if args.dry_run {
+        written(&format!("{} would be {word}\n", done.len()))?;
+    } else {
+        written(&format!("{} {word}\n", done.len()))?;
+    }
+    let missing = args.numbers.len().saturating_sub(done.len());
+    if missing == 0 {
+        return Ok(Exit::Success);
+    }
+    output::warning(&format!(
+        "{missing} were not there, or not chosen by the filters"
+    ));
+    Ok(Exit::REFUSED)
+}
+
+/// At least one: slower than that, one a second.
+fn per_second(count: u32, period: Duration) -> u32 {
+    (f64::from(count) / period.as_secs_f64()).max(1.0) as u32
+}
+
+fn letters(heap: &HeapArgs, queue: &str) -> Result<DeadLetters, Trouble> {
+    let usage = |error: mamparo_core::InvalidSetting| Trouble::usage(error.to_string());
+    let url = heap.amqp.clone().unwrap_or_default();
+    let settings = Settings::builder(url)
+        .name("mamparo dlq")
+        .build()
+        .map_err(usage)?;
+    DeadLetters::of(settings, queue).map_err(usage)
+}
+
+/// What is worth another try later is the broker's trouble; what isn't is refused.
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
+fn told(error: RabbitError) -> Trouble {
+    if error.is_transient() {
+        Trouble::away(error.to_string())
+    } else {
+        Trouble::refused(error.to_string())
+    }
+}
+
+fn holds(Filter { key, text }: &Filter, letter: &Letter) -> bool {
+    match key {
+        Key::Id => letter.message_id() == Some(text),
+        Key::Reason => letter.reason() == text,
+        Key::Detail => letter.detail().contains(&**text),
+        Key::Type => letter
+            .properties()
+            .kind()
+            .as_ref()
+            .is_some_and(|kind| kind.as_str() == text),
+        Key::Header(name) => letter.headers().contains(&(name.clone(), text.clone())),
+    }
+}
+
+fn line(letter: &Letter) -> String {
+    let mut line = format!(
+        "{:>5}  {}  {}  attempt {}  {}",
+        letter.number(),
+        letter.message_id().unwrap_or("-"),
+        letter.reason(),
+        letter.attempts(),
+        letter.at(),
+    );
+    for (name, value) in [("owner", letter.owner()), ("runbook", letter.runbook())] {
+        if !value.is_empty() {
+            line += &format!("  {name} {value}");
+        }
+    }
+    // What a stranger wrote stays in its line.
+    let detail = letter.detail().escape_debug().to_string();
+    format!("{line}  {detail}").trim_end().to_owned()
+}
+
+fn in_json(letter: &Letter) -> Value {
+    json!({
+        "number": letter.number(),
+        "message_id": letter.message_id(),
+        "reason": letter.reason(),
+        "detail": letter.detail(),
+        "attempts": letter.attempts(),
+        "at": letter.at(),
+        "owner": letter.owner(),
+        "runbook": letter.runbook(),
+        "bytes": letter.body().len(),
+    })
+}
