@@ -60,5 +60,19 @@ impl Place {
 async fn connect(url: &str) -> Result<Backend, Trouble> {
     let settings = Settings::builder(url).build();
     let settings = settings.map_err(|error| Trouble::usage(error.to_string()))?;
-    Ok(Postgres::connect(settings).await?.backend())
+    let connected = Postgres::connect(settings).await;
+    let postgres = connected.map_err(|error| {
+        let Trouble { exit, line } = error.into();
+        let line = format!("{}: {line}", without_password(url));
+        Trouble { exit, line }
+    })?;
+    Ok(postgres.backend())
+}
+
+/// Who and how to get in stays out of terminals and logs.
+fn without_password(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    format!("postgres://{place}")
 }

@@ -92,7 +92,9 @@ pub(super) fn line(record: &Record) -> String {
     if progress.postponements > 0 {
         line += &format!("  postponed {} times", progress.postponements);
     }
-    if let Some(reason) = &progress.reason {
+    // Of one that has succeeded it is why an earlier attempt did not: its history says so.
+    let failing = progress.state != State::Succeeded;
+    if let Some(reason) = progress.reason.as_ref().filter(|_| failing) {
         line += &format!("  {}", reason.as_str());
     }
     line

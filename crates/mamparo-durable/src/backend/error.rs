@@ -12,9 +12,9 @@ pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a
 ///
 /// ```
 /// use mamparo_durable::backend::{BackendError, Trouble};
-/// let error = BackendError::new(Trouble::Unavailable, "the database does not answer; it is asked again");
+/// let error = BackendError::new(Trouble::Unavailable, "the database does not answer");
 /// assert!(error.is_transient());
-/// assert_eq!(error.to_string(), "the database does not answer; it is asked again");
+/// assert_eq!(error.to_string(), "the database does not answer");
 /// ```
 #[derive(Debug)]
 pub struct BackendError {

@@ -145,7 +145,7 @@ impl Drop for Waits<'_> {
 }
 
 fn unavailable(error: BoxError) -> BackendError {
-    let message = "the store does not say whether the rate allows more; it is asked again";
+    let message = "the store does not say whether the rate allows more";
     BackendError::new(Trouble::Unavailable, message).from_source(error)
 }
 

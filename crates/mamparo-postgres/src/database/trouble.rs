@@ -27,9 +27,17 @@ fn describe(error: &sqlx::Error) -> BackendError {
             format!("PostgreSQL can't be reached as it is set up: {error}"),
         ),
         sqlx::Error::PoolClosed => return stopped(),
+        sqlx::Error::PoolTimedOut => (
+            Trouble::Unavailable,
+            "PostgreSQL does not answer in time".to_owned(),
+        ),
+        sqlx::Error::Io(error) => (
+            Trouble::Unavailable,
+            format!("PostgreSQL does not answer: {error}"),
+        ),
         _ => (
             Trouble::Unavailable,
-            "PostgreSQL does not answer; it is asked again".to_owned(),
+            format!("PostgreSQL does not answer: {error}"),
         ),
     };
     BackendError::new(trouble, message)
@@ -58,7 +66,7 @@ fn refused(refusal: &dyn DatabaseError) -> (Trouble, String) {
             format!("PostgreSQL refuses a row ({code}): {said}"),
         ),
         _ => {
-            let message = format!("PostgreSQL could not do it ({code}): {said}; it is asked again");
+            let message = format!("PostgreSQL could not do it ({code}): {said}");
             (Trouble::Unavailable, message)
         }
     }

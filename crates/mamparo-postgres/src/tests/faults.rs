@@ -170,10 +170,8 @@ async fn a_server_that_does_not_answer_is_told_in_one_line_at_the_start() {
         .unwrap();
     let error = Postgres::connect(settings).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Unavailable);
-    assert_eq!(
-        error.to_string(),
-        "PostgreSQL does not answer; it is asked again"
-    );
+    let said = error.to_string();
+    assert!(said.starts_with("PostgreSQL does not answer"), "{said}");
 }
 
 /// Somebody holds the table: what waits behind it fails in bounded time, and what finds no room at once.

@@ -28,12 +28,7 @@ impl SqliteDurable {
             // Whoever asked may be gone.
             let _gone = reply.send(copy(&from, &to));
         });
-        let broke = || {
-            BackendError::new(
-                Trouble::Unavailable,
-                "the backup broke off; it is asked again",
-            )
-        };
+        let broke = || BackendError::new(Trouble::Unavailable, "the backup broke off");
         started.map_err(|error| broke().from_source(error))?;
         answer.await.unwrap_or_else(|_| Err(broke()))
     }

@@ -25,7 +25,7 @@ impl From<StoreError> for Failed {
             ),
             StoreErrorKind::Locked => (
                 Trouble::Unavailable,
-                "another process has the SQLite file locked; it is asked again",
+                "another process has the SQLite file locked",
             ),
             StoreErrorKind::Incompatible => (
                 Trouble::Incompatible,
@@ -37,7 +37,7 @@ impl From<StoreError> for Failed {
             ),
             _ => (
                 Trouble::Unavailable,
-                "the SQLite file can't be read or written now; it is asked again",
+                "the SQLite file can't be read or written now",
             ),
         };
         let why = std::error::Error::source(&error).map(ToString::to_string);

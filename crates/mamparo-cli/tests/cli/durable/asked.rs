@@ -144,3 +144,17 @@ async fn an_empty_store_has_no_dead_letters_and_nothing_to_mend() {
         ran.stderr
     );
 }
+
+/// What, where and why, without the password.
+#[tokio::test]
+async fn a_postgres_that_is_not_there_is_told_with_its_place() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    drop(port);
+    let store = format!("postgres://me:secret@{address}/shop?connect_timeout=1");
+    let ran = mamparo(&["tx", "list", "--store", &store]).await;
+    let place = format!("error: postgres://{address}/shop: PostgreSQL does not answer");
+    assert!(ran.stderr.starts_with(&place), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (4, 1));
+}
