@@ -1,4 +1,4 @@
-//! What a [`Relay`](crate::events::Relay) promises.
+//! What a [`Relay`] promises.
 
 use std::collections::HashSet;
 use std::sync::Arc;

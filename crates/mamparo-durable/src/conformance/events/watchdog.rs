@@ -1,4 +1,4 @@
-//! What a [`Watchdog`](crate::events::Watchdog) promises.
+//! What a [`Watchdog`] promises.
 
 use std::collections::HashSet;
 use std::sync::Arc;
