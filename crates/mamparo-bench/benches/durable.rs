@@ -15,11 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mamparo_core::clock;
+use mamparo_core::clock::{self, SystemClock};
 use mamparo_durable::backend::{Backend, Committed, NewTransaction, PostponeDue, QueueName};
 use mamparo_durable::handler::{FireHandler, Runner, Settlement, plan};
 use mamparo_durable::machine::{
-    Answer, Context, Input, Note, Outcome, Patience, Record, Reply, Run, TransactionId, Utc,
+    Answer, Context, Input, Note, Outcome, Patience, Record, Reply, Run, Schedule, TransactionId,
+    Utc,
 };
 use mamparo_durable::policy::Policy;
 use mamparo_sqlite::SqliteDurable;
@@ -30,6 +31,8 @@ use tower::{Service, ServiceExt};
 const CALLERS: usize = 512;
 const FEW_CALLERS: usize = 64;
 const TOGETHER: usize = 500;
+/// As many come due in a second, to see how late they are taken.
+const EACH_SECOND: u64 = 2_000;
 const LEASE: Duration = Duration::from_secs(600);
 
 fn main() {
@@ -98,6 +101,41 @@ async fn run(backend: &Backend, transactions: usize) {
         tokio::time::timeout(Duration::from_secs(10), fires.ready()).await
     });
     drop(idle.await);
+    late(backend, runner.now()).await;
+}
+
+/// How late fires are taken that come due one after the other.
+async fn late(backend: &Backend, now: Utc) {
+    let (start, count) = (now.plus(Duration::from_secs(3)), 10 * EACH_SECOND);
+    let due = (0..count).map(|number| {
+        let fire_at = start.plus(Duration::from_millis(number * 1_000 / EACH_SECOND));
+        let schedule = Schedule {
+            attempt: 2,
+            seq: 0,
+            fire_at,
+        };
+        let id = TransactionId::new(format!("due-{number}")).unwrap();
+        (id, schedule)
+    });
+    let created = backend.scheduler().create(due.collect()).await;
+    assert!(created.iter().all(Result::is_ok));
+    let (fires, mut late) = (backend.queue(QueueName::Fires), Vec::new());
+    while (late.len() as u64) < count {
+        fires.ready().await;
+        let taken = fires.take(256, LEASE).await.unwrap();
+        let now = Utc::of(&SystemClock).millis();
+        late.extend(taken.iter().map(|fire| now - fire.since.millis()));
+        let receipts = taken.into_iter().map(|fire| fire.receipt).collect();
+        fires.acknowledge(receipts).await.unwrap();
+    }
+    late.sort_unstable();
+    let at = |share: usize| late[(late.len() - 1) * share / 100];
+    println!(
+        "{EACH_SECOND} due a second: late by p50 {} ms, p99 {} ms, at least {} ms",
+        at(50),
+        at(99),
+        late[0]
+    );
 }
 
 fn id(number: usize) -> TransactionId {
