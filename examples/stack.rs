@@ -36,7 +36,8 @@ impl Catalog {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), BoxError> {
     let old = fallback::from_fn(|_| Ok::<_, BoxError>(Response::new("an hour old".to_owned())));
-    let open = Duration::from_millis(200);
+    // Longer than a call that finds it open still waits for its resend, or that one probes it.
+    let open = Duration::from_secs(1);
     let stack = Stack::http("catalog")
         .breaker(BreakerPolicy::builder().open_wait(open, 5 * open).build()?)
         .rate_limit(RateLimitPolicy::per(Duration::from_secs(1), 1_000).build()?)
