@@ -1,5 +1,6 @@
 //! The shape of a layer: its files, what its `mod.rs` may hold, which other code it may name, and where it must be listed.
 
+use super::exceptions::{EXTRAS, Exception, LACKS};
 use super::source;
 use super::tree::{self, File};
 use crate::laws;
@@ -19,275 +20,6 @@ const TESTS_FOLDER: &str = "tests/";
 
 /// The files that a layer has when it needs them: the decision, the settings, the rejection.
 const OPTIONAL: &[&str] = &["state.rs", "config.rs", "error.rs"];
-
-/// A layer, a file, and why that layer has it besides (`EXTRAS`) or does without it (`LACKS`).
-type Exception = (&'static str, &'static str, &'static str);
-
-const EXTRAS: &[Exception] = &[
-    (
-        "catch_panic",
-        "body.rs",
-        "the body of an answer, which a handler may still be making",
-    ),
-    (
-        "retry",
-        "resending.rs",
-        "what an operation keeps from its first failure on, apart from what each has",
-    ),
-    (
-        "retry",
-        "operation.rs",
-        "what an operation keeps over all of its attempts",
-    ),
-    (
-        "fallback",
-        "body.rs",
-        "the body of a response that is the dependency's own, or the fallback's",
-    ),
-    (
-        "fallback",
-        "places.rs",
-        "how many fallbacks are under way at once",
-    ),
-    (
-        "fallback",
-        "serve.rs",
-        "how an answer reaches the caller, and how it is marked",
-    ),
-    (
-        "fallback",
-        "substitute.rs",
-        "where the other answer comes from: a value, a closure, or a service",
-    ),
-    (
-        "bulkhead",
-        "adaptive/",
-        "a limit that follows what the dependency bears",
-    ),
-    ("rate_limit", "handle.rs", "what an operator reads of it"),
-    (
-        "bulkhead",
-        "handle.rs",
-        "what an operator reads and changes while it works",
-    ),
-    ("bulkhead", "partition.rs", "the shares of tenants"),
-    (
-        "bulkhead",
-        "permit.rs",
-        "the guards of a place, and of a place in the queue",
-    ),
-    (
-        "bulkhead",
-        "places.rs",
-        "the places, and the line of those who wait for one",
-    ),
-    ("bulkhead", "wait.rs", "a call's wait in that line"),
-    (
-        "hedge",
-        "again.rs",
-        "what gRPC asks besides: once more what was never processed, and a throttle",
-    ),
-    (
-        "peek",
-        "body.rs",
-        "a body whose first frame has been looked at",
-    ),
-    ("hedge", "arm.rs", "one attempt beside the first"),
-    (
-        "hedge",
-        "histogram.rs",
-        "a count of durations in constant memory",
-    ),
-    (
-        "hedge",
-        "latency.rs",
-        "the delay that follows the dependency",
-    ),
-    (
-        "hedge",
-        "operation.rs",
-        "what an operation keeps over all of its attempts",
-    ),
-    (
-        "hedge",
-        "outcome.rs",
-        "what the caller gets of several results",
-    ),
-    ("attempt", "rpc.rs", "what is said of an attempt of an RPC"),
-    (
-        "attempt",
-        "send.rs",
-        "what is said of a request over HTTP and its head, as attributes",
-    ),
-    (
-        "server",
-        "request.rs",
-        "what is said of an HTTP request that is served",
-    ),
-    ("server", "rpc.rs", "what is said of an RPC that is served"),
-    (
-        "fault",
-        "answer.rs",
-        "how a protocol's answers are made up, and spoiled",
-    ),
-    (
-        "fault",
-        "body.rs",
-        "a response body that breaks or ends before its time",
-    ),
-    ("fault", "handle.rs", "the switch that is used at run time"),
-    (
-        "breaker",
-        "circuit.rs",
-        "one breaker's state, as many threads use it at once",
-    ),
-    (
-        "breaker",
-        "circuits.rs",
-        "all breakers of a layer: of its keys, and of the rest",
-    ),
-    (
-        "breaker",
-        "guard.rs",
-        "what a call holds until its answer is over",
-    ),
-    (
-        "breaker",
-        "handle.rs",
-        "what an operator reads of a breaker, and does with it",
-    ),
-    (
-        "breaker",
-        "journal.rs",
-        "the changes of state in order, for observers and subscribers",
-    ),
-    ("breaker", "keying.rs", "which breaker a request belongs to"),
-    ("breaker", "keys.rs", "a bounded set of breakers, one a key"),
-    ("breaker", "phase.rs", "the state and its epoch in one word"),
-    ("breaker", "ramp.rs", "how admission grows after closing"),
-    ("breaker", "reading.rs", "what a verdict is to a breaker"),
-    ("breaker", "streak.rs", "failures in a row"),
-    ("breaker", "ticket.rs", "a call's way in, or why not"),
-    (
-        "breaker",
-        "window/",
-        "the calls over which counts and rates are taken",
-    ),
-    ("breaker", "words.rs", "a policy, in words"),
-    (
-        "operation",
-        "guard.rs",
-        "what is kept of an operation until its body is over",
-    ),
-    (
-        "operation",
-        "role.rs",
-        "what is said of an operation of any protocol, and of an RPC",
-    ),
-    (
-        "load_shed",
-        "guard.rs",
-        "a place among the calls under way, until an answer is over",
-    ),
-    (
-        "load_shed",
-        "load.rs",
-        "what is known of the load, in words that threads share",
-    ),
-    (
-        "load_shed",
-        "priority.rs",
-        "what a request is worth, and when it arrived",
-    ),
-    (
-        "load_shed",
-        "waiting.rs",
-        "a call that waits for the inner service",
-    ),
-    (
-        "rate_limit",
-        "bucket.rs",
-        "one limit's state, and the queue of those that wait for it",
-    ),
-    (
-        "rate_limit",
-        "charge.rs",
-        "who pays for a request, and how much",
-    ),
-    (
-        "rate_limit",
-        "common.rs",
-        "a limit that other replicas pay from too",
-    ),
-    (
-        "rate_limit",
-        "shared.rs",
-        "what keeps a limit for several replicas: the trait, and the settings",
-    ),
-    (
-        "rate_limit",
-        "limit.rs",
-        "the limit that one call pays from, held",
-    ),
-    ("rate_limit", "meter.rs", "the word that a limit is kept in"),
-    (
-        "rate_limit",
-        "obey.rs",
-        "what the dependency says of its own limit",
-    ),
-    ("rate_limit", "waiting.rs", "a call that waits for its turn"),
-    (
-        "rejection",
-        "answer.rs",
-        "in which form an error is written, and how HTTP's is",
-    ),
-    (
-        "rejection",
-        "grpc.rs",
-        "how a gRPC caller is told of an error",
-    ),
-    (
-        "rejection",
-        "body.rs",
-        "the body of a response that was the inner service's, or is ours",
-    ),
-];
-#[rustfmt::skip]
-const IDEMPOTENCY: &[Exception] = &[
-    ("idempotency", "answer.rs", "a stored answer, and the bytes that it is stored as"),
-    ("idempotency", "body.rs", "a body that was read ahead"),
-    ("idempotency", "checks.rs", "which settings make sense"),
-    ("idempotency", "conformance/", "the tests that every store must pass"),
-    ("idempotency", "describe.rs", "what a caller must know, in words"),
-    ("idempotency", "fingerprint.rs", "what a request asks for"),
-    ("idempotency", "guard.rs", "what a run gives back when it is dropped"),
-    ("idempotency", "kept.rs", "what is kept of an answer"),
-    ("idempotency", "key.rs", "the key as it is sent, and as it is stored"),
-    ("idempotency", "mark.rs", "what an answer says of its key"),
-    ("idempotency", "memory.rs", "a store in memory, for tests"),
-    ("idempotency", "problem.rs", "how a caller is told why its request was not run"),
-    ("idempotency", "reply.rs", "what a request is answered, before its handler runs and after"),
-    ("idempotency", "run.rs", "a request with a key, from its first byte to its answer"),
-    ("idempotency", "store.rs", "where keys are kept: the trait of all stores"),
-    ("idempotency", "sweep.rs", "removing keys that are past their retention"),
-    ("idempotency", "tx.rs", "the key in the handler's own transaction"),
-];
-#[rustfmt::skip]
-const DEFER: &[Exception] = &[
-    ("defer", "body.rs", "the body of an answer that was read to be judged"),
-    ("defer", "keep.rs", "what is kept of a request before it is sent: its key, its id, its bytes"),
-    ("defer", "named.rs", "as what a request is deferred, in its caller's words"),
-    ("defer", "outcome.rs", "what the caller gets: an answer, or a deferral"),
-    ("defer", "run.rs", "a request that may be deferred, from its first byte until it is answered or stored"),
-];
-const LACKS: &[Exception] = &[
-    ("attempt", "service.rs", WIRED),
-    ("attempt", "future.rs", WIRED),
-    ("server", "service.rs", WIRED),
-    ("server", "future.rs", WIRED),
-];
-
-const WIRED: &str = "both sides of a call are recorded by the same wiring, in `exchange`";
 
 /// Each of these names every layer, so that a reader finds it.
 const LISTINGS: &[&str] = &["README.md", "docs/stack-order.md", "docs/service-laws.md"];
@@ -458,7 +190,7 @@ fn shape(layer: &Layer) -> Vec<String> {
     for file in REQUIRED {
         let folder = *file == "tests.rs" && names.iter().any(|name| name.starts_with(TESTS_FOLDER));
         if !names.contains(file) && !folder && !layer.excepted(LACKS, file) {
-            let mend = "add it, or say in LACKS of tests/src/tidy/layers.rs why not";
+            let mend = "add it, or say in LACKS of tests/src/tidy/exceptions.rs why not";
             problems.push(format!("{}{file} is missing: {mend}", layer.folder));
         }
     }
@@ -466,10 +198,8 @@ fn shape(layer: &Layer) -> Vec<String> {
         // A folder is one entry, whatever is in it.
         let entry = name.split_inclusive('/').next().unwrap_or_default();
         let listed = [REQUIRED, OPTIONAL, &[TESTS_FOLDER]].concat();
-        let lists = [EXTRAS, IDEMPOTENCY, DEFER];
-        let excepted = lists.iter().any(|list| layer.excepted(list, entry));
-        if !listed.contains(&entry) && !excepted {
-            let mend = "fold it in, or say in EXTRAS of tests/src/tidy/layers.rs why";
+        if !listed.contains(&entry) && !layer.excepted(EXTRAS, entry) {
+            let mend = "fold it in, or say in EXTRAS of tests/src/tidy/exceptions.rs why";
             problems.push(format!(
                 "{}{name} is no file of a layer: {mend}",
                 layer.folder

@@ -6,6 +6,7 @@
 mod cases;
 mod coverage;
 mod crates;
+mod exceptions;
 mod layers;
 mod source;
 mod text;
