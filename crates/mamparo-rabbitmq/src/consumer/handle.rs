@@ -204,6 +204,10 @@ impl<C> Desk<C> {
         let exchange = self.topology.exchange();
         let mut backoff = Backoff::default();
         loop {
+            // The broker delivers it again: a copy would be a second message, and an attempt that nobody made.
+            if acker.poisoned() {
+                return false;
+            }
             let published = self
                 .publisher
                 .publish(&exchange, queue, message.clone())
@@ -217,10 +221,6 @@ impl<C> Desk<C> {
             });
             if error.trouble() == Trouble::Unroutable {
                 self.declare_again(delivery).await;
-            }
-            // Then the broker delivers it again.
-            if acker.poisoned() {
-                return false;
             }
             if self.stops_within(backoff.next()).await {
                 give_back(acker).await;

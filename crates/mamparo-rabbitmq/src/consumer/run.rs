@@ -8,11 +8,12 @@ use std::time::Duration;
 use mamparo_core::{BoxError, Classify, clock};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
 use tower_service::Service;
 
 use super::handle::{Desk, Work};
 use super::report::ConsumerEvent;
-use super::session::{End, Session};
+use super::session::{End, Lost, Session, all_of};
 use super::settings::Rules;
 use super::{ConsumerBuilder, ConsumerStatus, MessageClass};
 use crate::link::Backoff;
@@ -131,23 +132,36 @@ impl Consumer {
             service,
             desk: Arc::new(desk),
         };
+        // Dropped, it takes the tasks with it.
+        let mut lost = JoinSet::new();
+        let mut told = None;
         let ended = {
-            let supervised = self.supervise(work);
+            let supervised = self.supervise(work, &mut lost);
             tokio::pin!(supervised);
             tokio::select! {
                 ended = &mut supervised => ended,
                 () = stop => {
                     stopping.send_replace(true);
+                    told = Some(clock::now());
                     supervised.await
                 }
             }
         };
         self.ready.send_replace(false);
+        let waited = told.map_or(Duration::ZERO, |told| clock::now() - told);
+        let left = self.rules.drain_timeout.saturating_sub(waited);
+        drop(timeout(left, all_of(&mut lost)).await);
+        drop(lost);
         publisher.close().await;
         ended
     }
 
-    async fn supervise<S, C>(&self, work: Work<S, C>) -> Result<(), ConsumerError>
+    /// Puts into `lost` what was under way over connections that are lost.
+    async fn supervise<S, C>(
+        &self,
+        work: Work<S, C>,
+        lost: &mut JoinSet<()>,
+    ) -> Result<(), ConsumerError>
     where
         S: Service<Delivery> + Clone + Send + 'static,
         S::Error: Into<BoxError>,
@@ -180,7 +194,10 @@ impl Consumer {
             let wait = backoff.next();
             match ended {
                 None | Some(Ok(Ok(End::Stopped))) => return Ok(()),
-                Some(Ok(Err(error))) => {
+                Some(Ok(Err(Lost { error, mut tasks }))) => {
+                    // Those that have ended need not be kept.
+                    while lost.try_join_next().is_some() {}
+                    lost.spawn(async move { all_of(&mut tasks).await });
                     careful = error.trouble() == Trouble::Unreadable;
                     // A broker that starts refuses for a moment whom it has let in before.
                     if !error.is_transient() && !worked {

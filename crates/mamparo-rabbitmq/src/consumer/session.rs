@@ -33,6 +33,19 @@ pub(super) enum End {
     Stopped,
 }
 
+/// A session that ended by an error, and what it began: it runs to its end unheard, since its messages are delivered again.
+pub(super) struct Lost {
+    pub(super) error: RabbitError,
+    pub(super) tasks: JoinSet<()>,
+}
+
+impl From<RabbitError> for Lost {
+    fn from(error: RabbitError) -> Self {
+        let tasks = JoinSet::new();
+        Self { error, tasks }
+    }
+}
+
 /// What a session needs.
 pub(super) struct Session<S, C> {
     pub(super) settings: Settings,
@@ -51,7 +64,7 @@ where
     C: Classify<S::Response>,
 {
     /// Takes messages until it is told to stop, or the connection is lost.
-    pub(super) async fn run(self) -> Result<End, RabbitError> {
+    pub(super) async fn run(self) -> Result<End, Lost> {
         let Self {
             settings,
             work,
@@ -69,7 +82,6 @@ where
         desk.rules
             .report
             .tell(&ConsumerEvent::Connected { topology });
-        // Those of a connection that is lost run to their end, unheard: their messages are delivered again.
         let mut tasks = JoinSet::new();
         loop {
             tokio::select! {
@@ -81,12 +93,12 @@ where
                         tasks.spawn(work.clone().settle(delivery));
                     }
                     Some(Err(error)) => {
-                        tasks.detach_all();
-                        return Err(trouble(error, "taking messages"));
+                        let error = trouble(error, "taking messages");
+                        return Err(Lost { error, tasks });
                     }
                     None => {
-                        tasks.detach_all();
-                        return Err(RabbitError::new(Trouble::Unavailable, ENDED));
+                        let error = RabbitError::new(Trouble::Unavailable, ENDED);
+                        return Err(Lost { error, tasks });
                     }
                 },
             }
@@ -141,11 +153,15 @@ async fn stop<C>(
         }
     };
     drop(timeout(GIVING_BACK, given_back).await);
-    let all = async { while tasks.join_next().await.is_some() {} };
-    drop(timeout(desk.rules.drain_timeout, all).await);
+    drop(timeout(desk.rules.drain_timeout, all_of(&mut tasks)).await);
     // What isn't settled by now is delivered again once the connection is closed.
     tasks.abort_all();
     close(live).await;
+}
+
+/// Waits until all have ended, however they do.
+pub(super) async fn all_of(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
 }
 
 /// Ends the session as what it ran ended, if that was by a panic of our own.

@@ -1,17 +1,19 @@
 //! What goes wrong around a consumer.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lapin::options::QueueDeleteOptions;
 use mamparo_core::BoxError;
 use mamparo_testkit::private::PrivateRabbit;
 use mamparo_testkit::proxy::{Fault, FaultProxy};
+use tokio::sync::Notify;
 use tower::service_fn;
 
 use super::support::{
     Running, SOON, Seen, consumer, depth, look, patient, publish, publisher, queue, topology, until,
 };
-use crate::{Consumer, ConsumerEvent, Delivery, Message, Settings, Topology};
+use crate::{Consumer, ConsumerEvent, Delivery, Message, Publisher, Settings, Topology};
 
 async fn fine(_: Delivery) -> Result<(), BoxError> {
     Ok(())
@@ -120,6 +122,81 @@ async fn a_consumer_whose_connection_is_lost_connects_again_and_spends_no_attemp
     assert!(seen.all().iter().all(|delivery| delivery.attempt() == 1));
     let (_connection, channel) = look().await;
     assert_eq!(depth(&channel, topology.queue()).await, 0);
+}
+
+/// Cuts the connections, and lets them be made again once the consumer has noticed.
+async fn interrupt(proxy: &FaultProxy, running: &Running, publisher: &Publisher, queue: &Topology) {
+    proxy.set(Fault::ResetAfter(0)).await;
+    publish(publisher, queue, Message::new("second")).await;
+    until(|| !running.status.is_ready()).await;
+    proxy.set(Fault::None).await;
+}
+
+#[tokio::test]
+async fn what_fails_after_its_connection_is_lost_is_delivered_again_and_nothing_else() {
+    let server = PrivateRabbit::shared().await;
+    let proxy = FaultProxy::start(server.address()).await;
+    let (topology, seen) = (topology(), Seen::default());
+    let publisher = publisher(&topology).await;
+    let fail = Arc::new(Notify::new());
+    let handler = seen.then({
+        let fail = Arc::clone(&fail);
+        move |delivery| {
+            let fail = Arc::clone(&fail);
+            async move {
+                if !is_interrupted(&delivery) {
+                    return Ok(());
+                }
+                fail.notified().await;
+                Err("too late".into())
+            }
+        }
+    });
+    let settings = patient(&server.url_at(proxy.address()));
+    let consumer = Consumer::builder(settings, topology.clone());
+    let running = Running::start(consumer.build().unwrap(), handler);
+    publish(&publisher, &topology, Message::new("")).await;
+    until(|| seen.len() == 1).await;
+    interrupt(&proxy, &running, &publisher, &topology).await;
+    until(|| seen.len() == 3).await;
+    fail.notify_one();
+    // A copy would be back by then.
+    tokio::time::sleep(SOON + Duration::from_secs(1)).await;
+    running.stop().await;
+    let attempts: Vec<u32> = seen.all().iter().map(Delivery::attempt).collect();
+    assert_eq!(attempts, [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn nothing_that_a_consumer_began_outlives_it() {
+    let server = PrivateRabbit::shared().await;
+    let proxy = FaultProxy::start(server.address()).await;
+    let (topology, seen) = (topology(), Seen::default());
+    let publisher = publisher(&topology).await;
+    let alive = Arc::new(());
+    let handler = seen.then({
+        let alive = Arc::downgrade(&alive);
+        move |delivery| {
+            let alive = alive.upgrade();
+            async move {
+                if is_interrupted(&delivery) {
+                    std::future::pending::<()>().await;
+                }
+                drop(alive);
+                Ok(())
+            }
+        }
+    });
+    let settings = patient(&server.url_at(proxy.address()));
+    let consumer = Consumer::builder(settings, topology.clone()).drain_timeout(SOON);
+    let running = Running::start(consumer.build().unwrap(), handler);
+    publish(&publisher, &topology, Message::new("")).await;
+    until(|| seen.len() == 1).await;
+    interrupt(&proxy, &running, &publisher, &topology).await;
+    until(|| seen.len() == 3).await;
+    assert_eq!(Arc::strong_count(&alive), 2);
+    running.stop().await;
+    assert_eq!(Arc::strong_count(&alive), 1);
 }
 
 /// The delivery that is interrupted.
