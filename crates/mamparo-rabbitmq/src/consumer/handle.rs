@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use mamparo_core::{BoxError, Classify, chain, clock};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -56,18 +56,10 @@ where
     S::Response: Send,
     C: Classify<S::Response>,
 {
-    /// Handles a message when there is a place for it, and settles it; or gives it back, if it is to stop.
-    pub(super) async fn settle(self, raw: lapin::message::Delivery) {
+    /// Handles a message that has a place, and settles it.
+    pub(super) async fn settle(self, raw: lapin::message::Delivery, _place: OwnedSemaphorePermit) {
         let Self { service, desk } = self;
-        let place = tokio::select! {
-            biased;
-            () = desk.stopped() => None,
-            place = Arc::clone(&desk.places).acquire_owned() => place.ok(),
-        };
         let acker = raw.acker.clone();
-        let Some(_place) = place else {
-            return give_back(&acker).await;
-        };
         // Of a connection that is lost: it is delivered over the next.
         if acker.poisoned() {
             return;
@@ -82,6 +74,11 @@ where
 }
 
 impl<C> Desk<C> {
+    /// Waits until one more message may be handled; never `None`, since nobody closes it.
+    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
     /// Waits until it is to stop, or nobody is left to tell it.
     pub(super) async fn stopped(&self) {
         let mut stop = self.stop.clone();

@@ -1,9 +1,11 @@
 //! One connection's worth of messages.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use lapin::message::Delivery as Delivered;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::FieldTable;
 use mamparo_core::{BoxError, Classify};
@@ -83,15 +85,20 @@ where
             .report
             .tell(&ConsumerEvent::Connected { topology });
         let mut tasks = JoinSet::new();
+        // What was taken and has no place yet, in its order; the prefetch bounds it.
+        let mut waiting = VecDeque::new();
         loop {
             tokio::select! {
                 biased;
                 () = desk.stopped() => break,
                 Some(done) = tasks.join_next() => died(done),
-                next = consumer.next() => match next {
-                    Some(Ok(delivery)) => {
-                        tasks.spawn(work.clone().settle(delivery));
+                Some(place) = desk.place(), if !waiting.is_empty() => {
+                    if let Some(delivery) = waiting.pop_front() {
+                        tasks.spawn(work.clone().settle(delivery, place));
                     }
+                }
+                next = consumer.next() => match next {
+                    Some(Ok(delivery)) => waiting.push_back(delivery),
                     Some(Err(error)) => {
                         let error = trouble(error, "taking messages");
                         return Err(Lost { error, tasks });
@@ -103,7 +110,7 @@ where
                 },
             }
         }
-        stop(&desk, &live, consumer, tasks).await;
+        stop(&desk, &live, consumer, waiting, tasks).await;
         Ok(End::Stopped)
     }
 }
@@ -140,6 +147,7 @@ async fn stop<C>(
     desk: &Desk<C>,
     live: &Live,
     mut consumer: lapin::Consumer,
+    waiting: VecDeque<Delivered>,
     mut tasks: JoinSet<()>,
 ) {
     let cancelled = live
@@ -148,6 +156,9 @@ async fn stop<C>(
     let given_back = async {
         // Where the connection is lost, the broker does it.
         drop(cancelled.await);
+        for delivery in waiting {
+            give_back(&delivery.acker).await;
+        }
         while let Some(Ok(delivery)) = consumer.next().await {
             give_back(&delivery.acker).await;
         }
