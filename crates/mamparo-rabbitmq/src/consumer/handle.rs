@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
-use mamparo_core::{BoxError, Classify, chain, clock};
+use mamparo_core::{BoxError, Classify, Verdict, chain, clock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 use tower_service::Service;
@@ -165,17 +165,29 @@ impl<C> Desk<C> {
             );
         }
         let limit = self.rules.handler_timeout;
-        let asked = AssertUnwindSafe(ask(service, delivery.clone())).catch_unwind();
-        match timeout(limit, asked).await {
+        let judged = AssertUnwindSafe(self.judged(service, delivery.clone())).catch_unwind();
+        match timeout(limit, judged).await {
             Err(_) => (Outcome::TimedOut, format!("no answer within {limit:?}")),
             Ok(Err(panic)) => (Outcome::Panicked, panicked(&*panic)),
-            Ok(Ok(Ok(answer))) => {
+            Ok(Ok((verdict, detail))) => (Outcome::Judged(verdict), detail),
+        }
+    }
+
+    /// Asks the service, and judges what it says; either may panic.
+    async fn judged<S>(&self, service: S, delivery: Delivery) -> (Verdict, String)
+    where
+        S: Service<Delivery>,
+        S::Error: Into<BoxError>,
+        C: Classify<S::Response>,
+    {
+        match ask(service, delivery).await {
+            Ok(answer) => {
                 let verdict = self.classifier.head(Ok(&answer)).verdict;
-                (Outcome::Judged(verdict), verdict.as_str().to_owned())
+                (verdict, verdict.as_str().to_owned())
             }
-            Ok(Ok(Err(error))) => {
+            Err(error) => {
                 let verdict = self.classifier.head(Err(&error)).verdict;
-                (Outcome::Judged(verdict), whole(&error))
+                (verdict, whole(&error))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lapin::BasicProperties;
 use lapin::types::AMQPValue;
 use mamparo::bulkhead::{BulkheadLayer, BulkheadPolicy};
-use mamparo_core::{BoxError, Plain};
+use mamparo_core::{BoxError, Classify, Head, Plain, Verdict};
 use tower::{ServiceBuilder, service_fn};
 
 use super::support::{
@@ -342,4 +342,62 @@ async fn a_consumer_that_stops_finishes_what_it_began_and_gives_back_the_rest() 
     );
     let (_connection, channel) = look().await;
     assert_eq!(depth(&channel, topology.queue()).await, 8);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_by_one_they_are_handled_in_order() {
+    let (topology, seen) = (topology(), Seen::default());
+    let publisher = publisher(&topology).await;
+    for number in 0..200 {
+        publish(
+            &publisher,
+            &topology,
+            Message::new("").id(&number.to_string()),
+        )
+        .await;
+    }
+    let alone = consumer(&topology).await.prefetch(50).concurrency(1);
+    let running = Running::start(alone.build().unwrap(), seeing(&seen));
+    until(|| seen.len() == 200).await;
+    running.stop().await;
+    let handled = seen
+        .all()
+        .iter()
+        .map(|delivery| delivery.message_id().unwrap().to_owned())
+        .collect::<Vec<_>>();
+    let published = (0..200).map(|number| number.to_string());
+    assert_eq!(handled, published.collect::<Vec<_>>());
+}
+
+/// A bug where results are judged.
+#[derive(Debug)]
+struct Broken;
+
+impl Classify<()> for Broken {
+    fn head(&self, outcome: Result<&(), &BoxError>) -> Head {
+        assert!(outcome.is_ok(), "a bug in the judgement");
+        Head::last(Verdict::SUCCESS)
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_the_classifier_is_a_dead_letter_and_the_consumer_stays() {
+    let (topology, seen) = (topology(), Seen::default());
+    let publisher = publisher(&topology).await;
+    let consumer = consumer(&topology).await.max_restarts(0).build().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel();
+    let running =
+        tokio::spawn(consumer.run_with(seeing(&seen), Broken, async { drop(stopped.await) }));
+    publish(&publisher, &topology, Message::new("fail")).await;
+    publish(&publisher, &topology, Message::new("ok")).await;
+    let (_connection, channel) = look().await;
+    let (dead, _) = take(&channel, &topology.dead_letters()).await;
+    until(|| seen.len() == 2).await;
+    stop.send(()).unwrap();
+    must(running).await.unwrap().unwrap();
+    assert_eq!(header(&dead, headers::DEAD_REASON), Some("panic"));
+    assert_eq!(
+        header(&dead, headers::DEAD_DETAIL),
+        Some("the handler panicked: a bug in the judgement")
+    );
 }
