@@ -194,6 +194,10 @@ impl Consumer {
             let wait = backoff.next();
             match ended {
                 None | Some(Ok(Ok(End::Stopped))) => return Ok(()),
+                Some(Ok(Ok(End::Calm))) => {
+                    careful = false;
+                    continue;
+                }
                 Some(Ok(Err(Lost { error, mut tasks }))) => {
                     // Those that have ended need not be kept.
                     while lost.try_join_next().is_some() {}

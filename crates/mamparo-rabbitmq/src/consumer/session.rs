@@ -11,7 +11,7 @@ use lapin::types::FieldTable;
 use mamparo_core::{BoxError, Classify};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
 use super::handle::{Desk, Work, give_back};
@@ -23,6 +23,10 @@ use crate::{Delivery, RabbitError, Settings, Trouble};
 /// As many messages are taken at once after one that could not be read: it alone then reaches the delivery limit.
 const CAREFUL: u16 = 1;
 
+/// What could not be read is gone when so many messages were settled since, or so much time has passed.
+const ENOUGH: usize = 20;
+const CALM: Duration = Duration::from_secs(60);
+
 /// As long as it may take to give back what nobody began; the broker does it anyway, when the connection is closed.
 const GIVING_BACK: Duration = Duration::from_secs(5);
 
@@ -33,6 +37,8 @@ const ENDED: &str = "the broker has ended the consumer: its queue was deleted, o
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Stopped,
+    /// It was careful, and need not be any longer.
+    Calm,
 }
 
 /// A session that ended by an error, and what it began: it runs to its end unheard, since its messages are delivered again.
@@ -65,7 +71,7 @@ where
     S::Response: Send,
     C: Classify<S::Response>,
 {
-    /// Takes messages until it is told to stop, or the connection is lost.
+    /// Takes messages until it is told to stop, or need not be careful any longer, or the connection is lost.
     pub(super) async fn run(self) -> Result<End, Lost> {
         let Self {
             settings,
@@ -87,11 +93,21 @@ where
         let mut tasks = JoinSet::new();
         // What was taken and has no place yet, in its order; the prefetch bounds it.
         let mut waiting = VecDeque::new();
-        loop {
+        let calm = sleep(CALM);
+        tokio::pin!(calm);
+        let mut settled = 0;
+        let end = loop {
+            if careful && tasks.is_empty() && (settled >= ENOUGH || calm.is_elapsed()) {
+                break End::Calm;
+            }
             tokio::select! {
                 biased;
-                () = desk.stopped() => break,
-                Some(done) = tasks.join_next() => died(done),
+                () = desk.stopped() => break End::Stopped,
+                () = &mut calm, if careful && !calm.is_elapsed() => {}
+                Some(done) = tasks.join_next() => {
+                    died(done);
+                    settled += 1;
+                }
                 Some(place) = desk.place(), if !waiting.is_empty() => {
                     if let Some(delivery) = waiting.pop_front() {
                         tasks.spawn(work.clone().settle(delivery, place));
@@ -109,9 +125,9 @@ where
                     }
                 },
             }
-        }
+        };
         stop(&desk, &live, consumer, waiting, tasks).await;
-        Ok(End::Stopped)
+        Ok(end)
     }
 }
 

@@ -9,3 +9,4 @@ mod random;
 mod settling;
 mod support;
 mod topologies;
+mod unreadable;
