@@ -76,7 +76,7 @@ impl ConsumerBuilder {
         self
     }
 
-    /// Sets how many are handled at once; as many as are taken by default. One by one, they are handled in order, until one
+    /// Sets how many are handled at once; as many as are taken by default, and at most. One by one, they are handled in order, until one
     /// of them is tried again.
     pub const fn concurrency(mut self, messages: usize) -> Self {
         self.concurrency = Some(messages);
@@ -95,7 +95,8 @@ impl ConsumerBuilder {
         self
     }
 
-    /// Sets how long those under way are waited for when it stops; 30 s by default. What isn't done then is given back.
+    /// Sets how long those under way are waited for when it stops; 30 s by default. What isn't done then is
+    /// given back; with zero, all of it at once.
     pub const fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.rules.drain_timeout = timeout;
         self
@@ -107,7 +108,7 @@ impl ConsumerBuilder {
         self
     }
 
-    /// Sets how often its task is started again after it died, within a minute; 10 by default.
+    /// Sets how often its task is started again after it died; 10 by default. Once it has worked for a minute, it is counted anew.
     pub const fn max_restarts(mut self, restarts: u32) -> Self {
         self.rules.max_restarts = restarts;
         self
@@ -138,9 +139,11 @@ impl ConsumerBuilder {
     /// [`InvalidSetting`] for a number of zero, a time limit of zero, or one that is longer than RabbitMQ waits.
     pub fn build(self) -> Result<Consumer, InvalidSetting> {
         let mut rules = self.rules;
-        rules.concurrency = self.concurrency.unwrap_or(rules.prefetch.into());
+        let taken = rules.prefetch.into();
+        // More than are taken are never handled at once.
+        rules.concurrency = self.concurrency.unwrap_or(taken).min(taken);
         for (setting, value) in [
-            ("prefetch", rules.prefetch.into()),
+            ("prefetch", taken),
             ("concurrency", rules.concurrency),
             ("max_attempts", rules.max_attempts as usize),
             ("max_bytes", rules.max_bytes),

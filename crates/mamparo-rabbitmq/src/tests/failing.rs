@@ -124,6 +124,14 @@ async fn a_consumer_whose_connection_is_lost_connects_again_and_spends_no_attemp
     assert_eq!(depth(&channel, topology.queue()).await, 0);
 }
 
+#[tokio::test]
+async fn as_many_at_once_as_one_likes_are_as_many_as_are_taken() {
+    let settings = Settings::builder("amqp://guest:guest@127.0.0.1:1/%2f");
+    let consumer = Consumer::builder(settings.build().unwrap(), topology()).concurrency(usize::MAX);
+    let ran = consumer.build().unwrap().run(service_fn(fine), async {});
+    ran.await.unwrap();
+}
+
 /// Cuts the connections, and lets them be made again once the consumer has noticed.
 async fn interrupt(proxy: &FaultProxy, running: &Running, publisher: &Publisher, queue: &Topology) {
     proxy.set(Fault::ResetAfter(0)).await;
