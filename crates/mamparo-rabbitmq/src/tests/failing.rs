@@ -149,16 +149,7 @@ async fn what_fails_after_its_connection_is_lost_is_delivered_again_and_nothing_
     let fail = Arc::new(Notify::new());
     let handler = seen.then({
         let fail = Arc::clone(&fail);
-        move |delivery| {
-            let fail = Arc::clone(&fail);
-            async move {
-                if !is_interrupted(&delivery) {
-                    return Ok(());
-                }
-                fail.notified().await;
-                Err("too late".into())
-            }
-        }
+        move |delivery| fail_late(Arc::clone(&fail), delivery)
     });
     let settings = patient(&server.url_at(proxy.address()));
     let consumer = Consumer::builder(settings, topology.clone());
@@ -184,16 +175,7 @@ async fn nothing_that_a_consumer_began_outlives_it() {
     let alive = Arc::new(());
     let handler = seen.then({
         let alive = Arc::downgrade(&alive);
-        move |delivery| {
-            let alive = alive.upgrade();
-            async move {
-                if is_interrupted(&delivery) {
-                    std::future::pending::<()>().await;
-                }
-                drop(alive);
-                Ok(())
-            }
-        }
+        move |delivery| hang(alive.upgrade(), delivery)
     });
     let settings = patient(&server.url_at(proxy.address()));
     let consumer = Consumer::builder(settings, topology.clone()).drain_timeout(SOON);
@@ -205,6 +187,22 @@ async fn nothing_that_a_consumer_began_outlives_it() {
     assert_eq!(Arc::strong_count(&alive), 2);
     running.stop().await;
     assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+async fn fail_late(fail: Arc<Notify>, delivery: Delivery) -> Result<(), BoxError> {
+    if !is_interrupted(&delivery) {
+        return Ok(());
+    }
+    fail.notified().await;
+    Err("too late".into())
+}
+
+async fn hang(alive: Option<Arc<()>>, delivery: Delivery) -> Result<(), BoxError> {
+    if is_interrupted(&delivery) {
+        std::future::pending::<()>().await;
+    }
+    drop(alive);
+    Ok(())
 }
 
 /// The delivery that is interrupted.
