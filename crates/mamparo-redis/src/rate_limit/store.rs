@@ -1,5 +1,6 @@
 //! The store.
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
@@ -63,12 +64,8 @@ impl RedisRateLimit {
             .arg(ask.burst)
             .arg(ask.cost)
             .arg(ask.more);
-        let value = self
-            .server
-            .run(&script)
-            .await
-            .map_err(|error| said(&error))?;
-        granted(&value).ok_or_else(|| said(&unreadable()))
+        let value = self.server.run(&script).await.map_err(Unanswered)?;
+        Ok(granted(&value).ok_or_else(|| Unanswered(unreadable()))?)
     }
 }
 
@@ -100,9 +97,19 @@ fn granted(value: &Value) -> Option<Granted> {
     })
 }
 
-/// In words for a rate limit.
-fn said(error: &StoreError) -> BoxError {
-    let kind = error.kind().as_str();
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    format!("redis is {kind}: {}", cause.unwrap_or_default()).into()
+/// In words for a rate limit, with the server's own as the cause.
+#[derive(Debug)]
+struct Unanswered(StoreError);
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.0.kind().as_str();
+        write!(f, "redis can't be asked for a rate limit: {kind}")
+    }
+}
+
+impl Error for Unanswered {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
 }

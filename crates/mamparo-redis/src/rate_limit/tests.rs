@@ -246,6 +246,21 @@ async fn a_key_is_gone_when_its_burst_is_whole_again() {
     assert_eq!(redis.command("DBSIZE").await, ":0\r\n");
 }
 
+#[tokio::test]
+async fn what_redis_itself_says_is_the_cause() {
+    let server = RedisServer::at("redis://127.0.0.1:1").unwrap();
+    let store = RedisRateLimit::new(server, "limit").unwrap();
+    let ask = Ask {
+        key: [0; 16],
+        interval: 1,
+        burst: 1,
+        cost: 1,
+        more: 0,
+    };
+    let error = store.take(ask).await.unwrap_err();
+    assert!(error.source().is_some(), "{error}");
+}
+
 #[test]
 fn a_name_that_would_move_keys_is_refused() {
     let server = RedisServer::at("redis://127.0.0.1:1").unwrap();
