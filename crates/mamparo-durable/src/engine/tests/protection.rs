@@ -22,14 +22,7 @@ async fn a_herd_passes_at_the_rate_and_no_faster() {
     let engine = on(&Memory::new(clock), clock).rate(rate.build().unwrap());
     let engine = engine.build().unwrap();
     let sent = Sent::default();
-    let provider = {
-        let sent = sent.clone();
-        tower::service_fn(move |request: Request| {
-            sent.note(&request);
-            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
-        })
-    };
-    let running = engine.run(provider);
+    let running = engine.run(sent.provider());
     for number in 0..200 {
         let refused = Answer::new(1, 0, Outcome::Refused);
         engine
@@ -193,14 +186,7 @@ async fn what_was_refused_together_comes_back_spread_by_the_jitter() {
     let engine = on(&Memory::new(clock), clock).policies(policies);
     let engine = engine.build().unwrap();
     let sent = Sent::default();
-    let provider = {
-        let sent = sent.clone();
-        tower::service_fn(move |request: Request| {
-            sent.note(&request);
-            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
-        })
-    };
-    let running = engine.run(provider);
+    let running = engine.run(sent.provider());
     let began = mamparo_core::clock::now();
     for number in 0..1_000 {
         let refused = Answer::new(1, 0, Outcome::Refused);

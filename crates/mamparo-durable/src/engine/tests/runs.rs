@@ -250,14 +250,7 @@ async fn a_clock_that_steps_back_an_hour_makes_waits_longer_and_loses_nothing() 
         .rate(rate.build().unwrap());
     let engine = engine.build().unwrap();
     let sent = Sent::default();
-    let provider = {
-        let sent = sent.clone();
-        tower::service_fn(move |request: Request| {
-            sent.note(&request);
-            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
-        })
-    };
-    let running = engine.run(provider);
+    let running = engine.run(sent.provider());
     for number in 0..20 {
         let refused = Answer::new(1, 0, Outcome::Refused);
         let begins = payment(&format!("p{number}")).answered(refused);

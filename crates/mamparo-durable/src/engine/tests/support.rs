@@ -1,14 +1,17 @@
 //! What the tests of the engine share.
 
+use std::future::ready;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mamparo_core::BoxError;
 use mamparo_core::clock::{self, Instant, WallClock};
+use tower::Service;
 
 use crate::backend::Request;
 use crate::engine::{Engine, EngineBuilder, Transaction};
 use crate::handler::Listener;
-use crate::machine::{Alert, Record, TransactionId};
+use crate::machine::{Alert, Answer, Outcome, Record, TransactionId};
 use crate::memory::Memory;
 use crate::policy::{Policies, Policy, Wait};
 
@@ -72,6 +75,21 @@ impl Sent {
 
     pub(super) fn instants(&self) -> Vec<Instant> {
         self.0.lock().unwrap().iter().map(|(_, at)| *at).collect()
+    }
+
+    /// Does all that it is sent.
+    pub(super) fn provider(
+        &self,
+    ) -> impl Service<Request, Response = Option<Answer>, Error = BoxError, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + use<> {
+        let sent = self.clone();
+        tower::service_fn(move |request: Request| {
+            sent.note(&request);
+            ready(Ok(Some(request.answer(Outcome::Success))))
+        })
     }
 }
 
