@@ -56,12 +56,8 @@ impl Health {
         !self.flag(task).swap(true, Ordering::Relaxed)
     }
 
-    pub(super) fn is(&self, task: Task, working: bool) {
-        self.flag(task).store(!working, Ordering::Relaxed);
-    }
-
-    pub(super) fn works(&self, task: Task) {
-        self.flag(task).store(false, Ordering::Relaxed);
+    pub(super) fn works(&self, task: Task, does: bool) {
+        self.flag(task).store(!does, Ordering::Relaxed);
     }
 
     pub(super) fn is_ready(&self) -> bool {

@@ -104,7 +104,7 @@ impl Mover {
             match outbox.postpone(due).await {
                 Ok(moved) => {
                     FailPoint::Moved.reach();
-                    self.health.works(Task::Mover);
+                    self.health.works(Task::Mover, true);
                     self.runner.listener().postponed(dependency, moved);
                     if moved < BATCH {
                         return Ok(());

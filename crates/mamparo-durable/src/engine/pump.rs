@@ -91,7 +91,7 @@ where
             }
             match self.queue.take(free, self.settings.lease).await {
                 Ok(taken) => {
-                    self.health.works(self.task);
+                    self.health.works(self.task, true);
                     failing = Backoff::default();
                     empty = if taken.is_empty() { empty + 1 } else { 0 };
                     let full = taken.len() >= free;

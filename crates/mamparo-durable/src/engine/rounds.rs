@@ -32,7 +32,7 @@ impl Rounds {
         while !is_stopped(&self.stop) {
             match self.reconciler.cycle(last).await {
                 Ok(cycle) => {
-                    self.health.works(Task::Reconciler);
+                    self.health.works(Task::Reconciler, true);
                     last = cycle;
                 }
                 Err(error) if error.is_transient() => {

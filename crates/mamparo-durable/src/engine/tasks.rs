@@ -178,7 +178,7 @@ impl Starting {
             name: task.as_str().into(),
             make,
             max_restarts: self.engine.settings.max_restarts,
-            works: Box::new(move |works| health.is(task, works)),
+            works: Box::new(move |works| health.works(task, works)),
             listener: Arc::clone(&self.engine.runner.listener),
             stop: self.stop.clone(),
         }
