@@ -138,6 +138,11 @@ impl Shared {
 }
 
 impl Kept {
+    /// Tells whether what is stored is this very request: what else its headers say may change from one caller's try to the next.
+    pub(super) fn is(&self, stored: &Bytes) -> bool {
+        StoredRequest::decode(stored).is_ok_and(|stored| stored.asks_the_same(&self.stored))
+    }
+
     /// Writes what is stored of the request.
     pub(super) fn encode(&self) -> Bytes {
         self.stored.encode()

@@ -169,7 +169,7 @@ async fn begin(engine: Engine, kept: Kept, answer: Answer) -> Result<Option<Defe
         let stored = engine.backend().store().request(id.clone()).await;
         if stored
             .map_err(DeferError::not_stored)?
-            .is_some_and(|stored| stored != request)
+            .is_some_and(|stored| !kept.is(&stored))
         {
             let says = format!(
                 "the request is not stored for later: another one has the id {id}; use a new key for each request"

@@ -149,6 +149,11 @@ impl StoredRequest {
         })
     }
 
+    /// Tells whether method, address and body are the same.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        self.method == other.method && self.uri == other.uri && self.body == other.body
+    }
+
     /// Returns the method.
     #[must_use]
     pub const fn method(&self) -> &Method {

@@ -169,6 +169,18 @@ async fn a_repeated_request_is_the_same_transaction() {
     assert_eq!(again.to_string(), "psp:order-7 is SUCCEEDED");
 }
 
+/// A caller may have been updated, or speak another language, between one try and the next.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_request_with_other_headers_is_the_same_transaction() {
+    let desk = Desk::new(payment(), [cancelled(), cancelled()]);
+    let first = deferred(&desk, keyed("order-7")).await;
+    let mut again = keyed("order-7");
+    let headers = again.headers_mut();
+    headers.insert("user-agent", "shop/2".parse().unwrap());
+    headers.insert("accept-language", "es".parse().unwrap());
+    assert_eq!(deferred(&desk, again).await, first);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_request_says_as_what_it_is_deferred() {
     let desk = Desk::new(payment().keys(DeferKeys::Bare), [cancelled()]);
