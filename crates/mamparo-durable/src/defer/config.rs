@@ -60,8 +60,9 @@ pub enum DeferKeys {
     Quoted,
     /// All that have none, as it is, for servers that take the raw value.
     Bare,
-    /// None: keys are their callers' own. Technical failures of a request without one are not deferred, unless its method is idempotent or
-    /// it is proven that the request was never processed.
+    /// None: keys are their callers' own, and what the engine sends after a refusal has one, `{id}#2` and so on, with or without quotes
+    /// as the caller's, since it may have to be sent twice. Technical failures of a request without one are not deferred,
+    /// unless its method is idempotent or it is proven that the request was never processed.
     Callers,
 }
 

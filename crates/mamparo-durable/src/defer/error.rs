@@ -33,8 +33,10 @@ pub enum Undeferred {
     Unreplayable,
     /// Its key can't be an id. Nothing was sent.
     UnusableKey,
-    /// Another request is stored under its id.
+    /// Another request is stored under its id. Nothing was sent, unless both were at the same time.
     OtherRequest,
+    /// Whether its id is known could not be read. Nothing was sent.
+    NotRead,
     /// It could not be stored: [`DeferError::trouble`] says of what kind that is.
     NotStored,
     /// It was not stored in time. It may be yet: repeat it under the same id.
@@ -60,6 +62,23 @@ impl DeferError {
             source: Some(error.into()),
             ..Self::new(Undeferred::NotStored, says)
         }
+    }
+
+    pub(super) fn not_read(error: BackendError) -> Self {
+        let says =
+            format!("the request is not sent: whether its id is known can't be read: {error}");
+        Self {
+            trouble: Some(error.trouble()),
+            source: Some(error.into()),
+            ..Self::new(Undeferred::NotRead, says)
+        }
+    }
+
+    pub(super) fn other_request(id: &TransactionId, what: &str) -> Self {
+        let says = format!(
+            "the request is not {what}: another one has the id {id}; use a new key for each request"
+        );
+        Self::new(Undeferred::OtherRequest, says)
     }
 
     pub(super) fn of_transaction(mut self, id: TransactionId) -> Self {
@@ -92,10 +111,7 @@ impl DeferError {
     /// Tells whether the dependency, or the stack, was asked.
     #[must_use]
     pub const fn sent(&self) -> bool {
-        matches!(
-            self.why,
-            Undeferred::OtherRequest | Undeferred::NotStored | Undeferred::StoreTooSlow
-        )
+        self.id.is_some()
     }
 
     /// Returns the transaction that it would be; `None` where nothing was sent.

@@ -48,10 +48,8 @@ impl Shared {
             (None, Some(key)) => Some(self.id_of(key, &kind)?),
             (None, None) => None,
         };
-        let (named, id) = match id {
-            Some(id) => (true, id),
-            None => (false, self.fresh_id()?),
-        };
+        let named = id.is_some();
+        let id = id.map_or_else(|| self.fresh_id(), Ok)?;
         let key = match own {
             Some(own) => Some(own),
             None => self.make_key(&id)?,
@@ -143,22 +141,18 @@ impl Kept {
         StoredRequest::decode(stored).is_ok_and(|stored| stored.asks_the_same(&self.stored))
     }
 
-    /// Writes what is stored of the request.
-    pub(super) fn encode(&self) -> Bytes {
-        self.stored.encode()
-    }
-
     /// Makes the transaction of a request whose original was answered.
-    pub(super) fn into_transaction(self, request: Bytes, answer: Answer) -> Transaction {
-        let mut transaction = Transaction::new(self.id, self.kind, request);
-        if let Some(customer) = self.customer {
-            transaction = transaction.customer(customer);
+    pub(super) fn transaction(&self, answer: Answer) -> Transaction {
+        let mut transaction =
+            Transaction::new(self.id.clone(), self.kind.clone(), self.stored.encode());
+        if let Some(customer) = &self.customer {
+            transaction = transaction.customer(customer.clone());
         }
-        if let Some(dependency) = self.dependency {
-            transaction = transaction.dependency(dependency);
+        if let Some(dependency) = &self.dependency {
+            transaction = transaction.dependency(dependency.clone());
         }
-        if let Some(trace) = self.trace {
-            transaction = transaction.trace(trace);
+        if let Some(trace) = &self.trace {
+            transaction = transaction.trace(trace.clone());
         }
         transaction.answered(answer)
     }

@@ -9,6 +9,7 @@
 //! | an answer that the [`Judge`](crate::web::Judge) calls refused | [`Deferrable::Deferred`]; an attempt is spent |
 //! | a technical failure: 503, reset, timeout | the same with [`failures`](DeferBuilder::failures), if it is repeatable; none is spent |
 //! | a rejection that was not sent: a breaker is open | the same with [`rejections`](DeferBuilder::rejections); none is spent |
+//! | the same, of an attempt after the stack's first | as of a technical failure: the first may have taken effect |
 //! | anything else | [`Deferrable::Answered`], or the error, as they are |
 //! | one of the first three that can't be stored | a [`DeferError`], with the answer or the error inside |
 //!
@@ -28,7 +29,8 @@
 //! new one for the dependency, under `{id}#2` and so on: under the old key it would only repeat its refusal.
 //!
 //! The transaction's id is what [`DeferAs`] says, else the dependency and the caller's own key, else a new UUID. Two requests under one id
-//! are one transaction.
+//! are one transaction: of an id that is named, the store is asked first, and a request that is known is not sent by the layer again, but
+//! told where it stands. While the store does not answer, requests under such an id are refused and not sent.
 //!
 //! # What is stored
 //!

@@ -8,7 +8,7 @@ use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use mamparo_core::http::hint;
-use mamparo_core::{BoxError, Gate, Rejection};
+use mamparo_core::{BoxError, CallContext, Gate, Rejection, clock};
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -16,16 +16,19 @@ use super::body::{Read, read};
 use super::keep::Kept;
 use super::layer::Shared;
 use super::{DeferBody, DeferError, Deferrable, Deferred, Undeferred};
-use crate::backend::Begun;
+use crate::backend::{BackendError, Begun, Trouble};
 use crate::engine::{Engine, said};
 use crate::machine::{Answer, Outcome, Utc};
 use crate::web::MAX_ANSWER_BYTES;
 
-/// How long a request's body may take to be read, before anything is sent.
+/// How long a request's body may take to be read, before anything is sent; no longer than the deadline around.
 pub const READ_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long the store may take.
+/// How long the store may take; no longer than the deadline around, but for a second for an answer that came with its end.
 pub const STORE_WITHIN: Duration = Duration::from_secs(15);
+
+/// What has to be written down often failed for want of time.
+const STORE_AT_LEAST: Duration = Duration::from_secs(1);
 
 type Answered<D> = Deferrable<Response<DeferBody<D>>>;
 
@@ -45,11 +48,20 @@ where
     let (mut head, body) = request.into_parts();
     let body = read_request(body, shared.settings.max_body).await?;
     let kept = shared.keep(&mut head, body.clone())?;
+    if let Some(known) = shared.known(&kept).await? {
+        return Ok(Deferrable::Deferred(known));
+    }
     let sent = gate.call(Request::from_parts(head, B::from(body))).await;
     match sent.map_err(Into::into) {
         Ok(response) => shared.answered(kept, response).await,
         Err(error) => shared.failed(kept, error).await.map(Deferrable::Deferred),
     }
+}
+
+/// What the deadline around leaves of a time.
+fn within(time: Duration) -> Duration {
+    let remaining = CallContext::current().attempt_remaining(clock::now());
+    remaining.map_or(time, |remaining| remaining.min(time))
 }
 
 /// Reads the body of a request, to be able to send it again.
@@ -62,7 +74,7 @@ where
         let says = format!("the request can't be deferred, and is not sent: its body {why}");
         DeferError::new(Undeferred::Unreplayable, says)
     };
-    let collected = timeout(READ_WITHIN, Limited::new(body, bound).collect()).await;
+    let collected = timeout(within(READ_WITHIN), Limited::new(body, bound).collect()).await;
     match collected {
         Ok(Ok(whole)) if whole.trailers().is_some() => {
             Err(broken("has trailers, which can't be kept"))
@@ -75,11 +87,37 @@ where
             Err(DeferError::new(Undeferred::TooLarge, says))
         }
         Ok(Err(error)) => Err(broken("broke off").with_source(error)),
-        Err(_) => Err(broken("took longer than 10 s to be read")),
+        Err(_) => Err(broken("took too long to be read")),
     }
 }
 
 impl Shared {
+    /// Finds the transaction of a request that is repeated: its next attempt is the engine's, and this one would be one more.
+    async fn known(&self, kept: &Kept) -> Result<Option<Deferred>, DeferError> {
+        if !kept.named {
+            return Ok(None);
+        }
+        let found = async {
+            let Some(record) = self.engine.load(&kept.id).await? else {
+                return Ok(None);
+            };
+            Ok(Some((record, is_same(&self.engine, kept).await?)))
+        };
+        match timeout(within(STORE_WITHIN), found).await {
+            Ok(Ok(None)) => Ok(None),
+            Ok(Ok(Some((record, true)))) => Ok(Some(Deferred::of(record))),
+            Ok(Ok(Some((_, false)))) => Err(DeferError::other_request(&kept.id, "sent")),
+            Ok(Err(error)) => Err(DeferError::not_read(error)),
+            Err(_) => {
+                let slow = "the store does not answer in time";
+                Err(DeferError::not_read(BackendError::new(
+                    Trouble::Unavailable,
+                    slow,
+                )))
+            }
+        }
+    }
+
     async fn answered<D>(&self, kept: Kept, response: Response<D>) -> Result<Answered<D>, BoxError>
     where
         D: Body<Data = Bytes>,
@@ -147,14 +185,14 @@ impl Shared {
     async fn store(&self, kept: Kept, answer: Answer) -> Result<Option<Deferred>, DeferError> {
         let (id, engine) = (kept.id.clone(), self.engine.clone());
         let storing = tokio::spawn(begin(engine, kept, answer));
-        let stored = match timeout(STORE_WITHIN, storing).await {
+        let stored = match timeout(within(STORE_WITHIN).max(STORE_AT_LEAST), storing).await {
             Ok(Ok(stored)) => stored,
             Ok(Err(died)) => {
                 let says = format!("the request could not be stored for later: {died}");
                 Err(DeferError::new(Undeferred::NotStored, says))
             }
             Err(_) => {
-                let says = "the request was not stored for later within 15 s, and may be yet: repeat it under the same id";
+                let says = "the request was not stored for later in time, and may be yet: repeat it under the same id";
                 Err(DeferError::new(Undeferred::StoreTooSlow, says))
             }
         };
@@ -162,26 +200,25 @@ impl Shared {
     }
 }
 
+/// Tells whether the request that is stored under an id is this one.
+async fn is_same(engine: &Engine, kept: &Kept) -> Result<bool, BackendError> {
+    let stored = engine.backend().store().request(kept.id.clone()).await?;
+    Ok(stored.is_some_and(|stored| kept.is(&stored)))
+}
+
 async fn begin(engine: Engine, kept: Kept, answer: Answer) -> Result<Option<Deferred>, DeferError> {
-    let (id, named, reason) = (kept.id.clone(), kept.named, answer.reason.clone());
-    let request = kept.encode();
-    if named {
-        let stored = engine.backend().store().request(id.clone()).await;
-        if stored
-            .map_err(DeferError::not_stored)?
-            .is_some_and(|stored| !kept.is(&stored))
-        {
-            let says = format!(
-                "the request is not stored for later: another one has the id {id}; use a new key for each request"
-            );
-            return Err(DeferError::new(Undeferred::OtherRequest, says));
+    let (id, reason) = (kept.id.clone(), answer.reason.clone());
+    let begun = engine.begin_new(kept.transaction(answer.clone())).await;
+    let begun = begun.map_err(DeferError::not_stored)?;
+    if begun != Begun::New {
+        // Begun since it was looked for. What another request was answered says nothing of this one.
+        let same = is_same(&engine, &kept).await;
+        if !same.map_err(DeferError::not_stored)? {
+            return Err(DeferError::other_request(&id, "stored for later"));
         }
+        let told = engine.answer(&id, answer).await;
+        told.map_err(DeferError::not_stored)?;
     }
-    let transaction = kept.into_transaction(request, answer);
-    let begun = engine
-        .begin(transaction)
-        .await
-        .map_err(DeferError::not_stored)?;
     Ok(match engine.load(&id).await {
         Ok(Some(record)) => {
             let over = begun == Begun::New && record.progress.state.is_terminal();

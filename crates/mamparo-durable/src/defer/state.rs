@@ -2,7 +2,7 @@
 
 use http::Response;
 use mamparo_core::http::Http;
-use mamparo_core::{BoxError, Classify, Kind, Reason, Rejection, Resend, Verdict};
+use mamparo_core::{BoxError, Classify, Kind, Reason, Rejection, Resend, RetryError, Verdict};
 
 use crate::machine::Outcome;
 
@@ -25,11 +25,20 @@ impl Later {
 
     /// Tells whether an error is deferred.
     pub(super) fn error(self, error: &BoxError, repeatable: bool) -> bool {
-        if let Some(rejection) = Rejection::of(&**error).filter(|rejection| !rejection.sent()) {
-            return self.rejections && may_pass(rejection.reason());
+        let rejection = Rejection::of(&**error);
+        let again = was_sent_before(error, rejection);
+        if let Some(rejection) = rejection.filter(|rejection| !rejection.sent()) {
+            let deferred = if again {
+                self.failures && repeatable
+            } else {
+                self.rejections
+            };
+            return deferred && may_pass(rejection.reason());
         }
         let verdict = Classify::<Response<()>>::head(&Http::default(), Err(error)).verdict;
-        self.failures && may_mend(verdict, repeatable)
+        self.failures
+            && may_mend(verdict)
+            && (repeatable || (!again && verdict.resend() == Resend::Always))
     }
 }
 
@@ -38,10 +47,15 @@ const fn may_pass(reason: Reason) -> bool {
     !matches!(reason, Reason::AboveBurst | Reason::MalformedDeadline)
 }
 
-fn may_mend(verdict: Verdict, repeatable: bool) -> bool {
-    // What nobody knows may be the caller's own mistake, and is no better later.
-    let failed = verdict
+/// Whether this was not the first attempt of the stack: what the last one says, says nothing of those before it.
+fn was_sent_before(error: &BoxError, rejection: Option<&Rejection>) -> bool {
+    let again = RetryError::of(&**error).is_some_and(|error| error.ending().attempts() > 1);
+    again || rejection.is_some_and(|rejection| rejection.last_response().is_some())
+}
+
+/// What nobody knows may be the caller's own mistake, and is no better later.
+fn may_mend(verdict: Verdict) -> bool {
+    verdict
         .kind()
-        .is_some_and(|kind| !matches!(kind, Kind::Client | Kind::Other));
-    failed && (repeatable || verdict.resend() == Resend::Always)
+        .is_some_and(|kind| !matches!(kind, Kind::Client | Kind::Other))
 }

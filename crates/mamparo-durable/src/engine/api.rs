@@ -34,6 +34,20 @@ impl Engine {
     /// The backend's: whether it began may then be unknown, so begin it again. [`Trouble::Refused`] when the request is larger than
     /// [`MAX_REQUEST_BYTES`](crate::limits::MAX_REQUEST_BYTES).
     pub async fn begin(&self, transaction: Transaction) -> Result<Begun, BackendError> {
+        let (new, then) = self.starts(transaction)?;
+        self.runner.begin(new, then).await
+    }
+
+    /// The same, but what is known of it is not handled where one of that id exists.
+    pub(crate) async fn begin_new(&self, transaction: Transaction) -> Result<Begun, BackendError> {
+        let (new, then) = self.starts(transaction)?;
+        self.runner.begin_new(new, then).await
+    }
+
+    fn starts(
+        &self,
+        transaction: Transaction,
+    ) -> Result<(NewTransaction, Option<Input>), BackendError> {
         let Transaction {
             id,
             kind,
@@ -55,7 +69,7 @@ impl Engine {
         };
         let new = NewTransaction::new(record, request)
             .map_err(|error| BackendError::new(Trouble::Refused, error.to_string()))?;
-        self.runner.begin(new, then).await
+        Ok((new, then))
     }
 
     /// Tells what the dependency said to one send. Told twice, or of an attempt that is over, nothing happens.

@@ -37,20 +37,29 @@ impl Runner {
         new: NewTransaction,
         then: Option<Input>,
     ) -> Result<Begun, BackendError> {
-        let record = new.record.clone();
-        let sends = record.progress.state == State::Sending;
+        let sends = new.record.progress.state == State::Sending;
         let then = then.or_else(|| sends.then(|| Input::Fire(Fire::new(1, 0))));
-        let (begun, handled) = match self.backend.outbox() {
-            Some(outbox) => self.begin_at_once(&**outbox, new, then.as_ref()).await?,
-            None => (self.begin_only(new).await?, false),
-        };
-        let stored = match &begun {
-            Begun::New => record,
-            Begun::Exists(there) => there.clone(),
-        };
+        let begun = self.begin_new(new, then.clone()).await?;
         // Whoever began it may have died before this.
-        if let Some(input) = then.filter(|_| !handled) {
-            self.handle_loaded(stored, input, None).await?;
+        if let (Begun::Exists(there), Some(input)) = (&begun, then) {
+            self.handle_loaded(there.clone(), input, None).await?;
+        }
+        Ok(begun)
+    }
+
+    /// Begins a transaction, and does nothing where one of that id exists: what is known may be of another request.
+    pub(crate) async fn begin_new(
+        &self,
+        new: NewTransaction,
+        then: Option<Input>,
+    ) -> Result<Begun, BackendError> {
+        if let Some(outbox) = self.backend.outbox() {
+            return self.begin_at_once(&**outbox, new, then.as_ref()).await;
+        }
+        let record = new.record.clone();
+        let begun = self.begin_only(new).await?;
+        if let (Begun::New, Some(input)) = (&begun, then) {
+            self.handle_loaded(record, input, None).await?;
         }
         Ok(begun)
     }
@@ -70,17 +79,17 @@ impl Runner {
         outbox: &dyn Outbox,
         new: NewTransaction,
         then: Option<&Input>,
-    ) -> Result<(Begun, bool), BackendError> {
+    ) -> Result<Begun, BackendError> {
         let (terms, event) = (Arc::clone(&new.record.terms), new.event());
         let mut plan = self.plan(&new.record, then);
         plan.step.begin = Some(new);
         match commit(outbox, plan.step.clone()).await? {
-            Committed::Missed(Some(there)) => Ok((Begun::Exists(there), false)),
+            Committed::Missed(Some(there)) => Ok(Begun::Exists(there)),
             Committed::Missed(None) => Err(short("commit")),
             Committed::Applied { conflict } => {
                 self.listener.transition(&terms, &event);
                 self.done(&terms, plan, conflict);
-                Ok((Begun::New, true))
+                Ok(Begun::New)
             }
         }
     }

@@ -26,8 +26,8 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 ///
 /// Each send of an attempt has the same key, `{id}#{attempt}`, in `idempotency-key`, in quotes as a structured field string (RFC 9651
 /// §3.3.3), or bare; what is no visible ASCII in it is percent-encoded. Attempt 1 has the one that was [stored](StoredRequest::with_key)
-/// with the request, if there is one. A `Retry-After` of an answer that is no success is kept: the next
-/// attempt comes no sooner.
+/// with the request, if there is one, and the later ones are in quotes if that is. A `Retry-After` of an answer that is no
+/// success is kept: the next attempt comes no sooner.
 ///
 /// `B` is the body that the client takes.
 #[derive(Debug)]
@@ -146,7 +146,8 @@ impl Shared {
         let key = match stored.key() {
             // Sent again, attempt 1 is what the caller sent.
             Some(key) if request.attempt == 1 => key.clone(),
-            _ => key(&request.key(), self.bare)?,
+            Some(own) => key(&request.key(), !own.as_bytes().starts_with(b"\""))?,
+            None => key(&request.key(), self.bare)?,
         };
         let mut sent = stored.into_request().map(B::from);
         for (name, value) in &self.headers {

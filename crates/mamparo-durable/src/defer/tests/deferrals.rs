@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use mamparo_core::{BoxError, Dependency, Reason, Rejection, clock};
+use mamparo_core::{BoxError, Dependency, Ending, Reason, Rejection, RetryError, clock};
 use mamparo_testkit::body::{Frames, ScriptedBody};
 
 use super::support::{Desk, MINUTE, answer, cancelled, charge, keyed, payment};
@@ -156,15 +156,16 @@ async fn an_answer_that_breaks_off_is_a_failure_and_not_a_success() {
     );
 }
 
-/// A caller that repeats its request finds the same transaction, however far that has gone.
+/// A caller that repeats its request finds the same transaction, however far that has gone; sent, it would be one payment more.
 #[tokio::test(start_paused = true)]
-async fn a_repeated_request_is_the_same_transaction() {
-    let script = [cancelled(), cancelled(), answer(200, ""), cancelled()];
-    let desk = Desk::new(payment(), script);
+async fn a_repeated_request_is_the_same_transaction_and_is_not_sent() {
+    let desk = Desk::new(payment(), [cancelled()]);
     let first = deferred(&desk, keyed("order-7")).await;
     assert_eq!(deferred(&desk, keyed("order-7")).await, first);
+    assert_eq!(desk.provider.sent().len(), 1);
     desk.until_over(&first.id).await;
     let again = deferred(&desk, keyed("order-7")).await;
+    assert_eq!(desk.provider.keys(), ["order-7", "psp:order-7#2"]);
     assert_eq!((again.state, again.next_fire_at), (State::Succeeded, None));
     assert_eq!(again.to_string(), "psp:order-7 is SUCCEEDED");
 }
@@ -179,6 +180,24 @@ async fn a_repeated_request_with_other_headers_is_the_same_transaction() {
     headers.insert("user-agent", "shop/2".parse().unwrap());
     headers.insert("accept-language", "es".parse().unwrap());
     assert_eq!(deferred(&desk, again).await, first);
+}
+
+/// The breaker opened after the first attempt was cut: a dependency without keys may have acted on that one.
+#[tokio::test(start_paused = true)]
+async fn a_rejection_of_a_resend_is_deferred_only_as_a_failure_is() {
+    let script = || {
+        let open = Rejection::refused(Reason::BreakerOpen, Dependency::named("psp"));
+        let resent = Ending::new(2, None, true);
+        let failed = RetryError::new(Dependency::named("psp"), resent, None, open.into());
+        [Err::<_, BoxError>(failed.into())]
+    };
+    let desk = Desk::new(payment().rejections(true), script());
+    assert!(desk.call(charge()).await.is_err());
+    let unkeyed = payment().rejections(true).failures(true);
+    let desk = Desk::new(unkeyed.keys(DeferKeys::Callers), script());
+    assert!(desk.call(charge()).await.is_err());
+    let desk = Desk::new(payment().failures(true), script());
+    deferred(&desk, charge()).await;
 }
 
 #[tokio::test(start_paused = true)]

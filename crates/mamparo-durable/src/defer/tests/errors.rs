@@ -1,7 +1,8 @@
 use std::error::Error as _;
+use std::time::Duration;
 
 use http::Request;
-use mamparo_core::{BoxError, Dependency, Reason, Rejection, clock};
+use mamparo_core::{BoxError, CallContext, Deadline, Dependency, Reason, Rejection, carry, clock};
 use mamparo_testkit::body::{Frames, ScriptedBody};
 
 use super::support::{Desk, answer, cancelled, charge, keyed, payment};
@@ -34,7 +35,7 @@ async fn what_could_not_be_stored_is_refused_before_it_is_sent() {
     for (frames, word) in [
         (trailers, "trailers"),
         (Frames::new().error("gone"), "broke off"),
-        (Frames::new().hang(), "took longer"),
+        (Frames::new().hang(), "took too long"),
     ] {
         let (why, says) = refused(&desk, with(frames)).await;
         assert_eq!(why, Undeferred::Unreplayable);
@@ -115,15 +116,53 @@ async fn a_store_that_does_not_answer_is_waited_for_no_longer_than_said() {
     assert_eq!(found.answer().unwrap().body(), "busy");
 }
 
+/// Whoever is called within a deadline has no 15 s, but what failed for want of time is written down all the same.
+#[tokio::test(start_paused = true)]
+async fn neither_body_nor_store_is_waited_for_past_the_deadline() {
+    for (request, left, waits) in [
+        (with(Frames::new().hang()), 2_000, 2_000),
+        (charge(), 2_000, 2_000),
+        (charge(), 0, 1_000),
+    ] {
+        let desk = Desk::new(payment(), [cancelled()]);
+        desk.store_is_stuck();
+        let began = clock::now();
+        let deadline = Deadline::after(began, Duration::from_millis(left));
+        let mut context = CallContext::default().with_deadline(deadline);
+        let call = context.enter(|| carry(desk.call(request)));
+        assert!(call.await.is_err());
+        let waited = (clock::now() - began).as_millis();
+        assert!((waits..waits + 5).contains(&waited), "{waited}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_request_under_a_known_key_is_not_sent() {
+    let desk = Desk::new(payment(), [cancelled()]);
+    assert!(desk.call(keyed("k")).await.unwrap().deferred().is_some());
+    let other = keyed("k").map(|_| ScriptedBody::new("500 EUR"));
+    let (why, says) = refused(&desk, other).await;
+    assert_eq!(why, Undeferred::OtherRequest);
+    assert!(says.starts_with("the request is not sent"), "{says}");
+    assert_eq!(desk.provider.sent().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_request_under_the_same_key_is_not_taken_for_the_first() {
     let desk = Desk::new(payment(), [cancelled(), cancelled()]);
-    assert!(desk.call(keyed("k")).await.unwrap().deferred().is_some());
+    // Both are sent before either is stored.
+    desk.store_is_stuck();
     let other = keyed("k").map(|_| ScriptedBody::new("500 EUR"));
-    let error = desk.call(other).await.unwrap_err();
+    let well = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        desk.store_is_well();
+    };
+    let (first, second, ()) = tokio::join!(desk.call(keyed("k")), desk.call(other), well);
+    assert!(first.unwrap().deferred().is_some());
+    let error = second.unwrap_err();
     let found = DeferError::of(&*error).unwrap();
     assert_eq!(found.why(), Undeferred::OtherRequest);
-    assert!(found.answer().is_some());
+    assert!(found.sent() && found.answer().is_some());
     let id = crate::machine::TransactionId::new("psp:k").unwrap();
     assert_eq!(desk.engine.history(&id, 0, 10).await.unwrap().len(), 3);
 }
