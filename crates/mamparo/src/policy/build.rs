@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use http::{HeaderName, Method, StatusCode};
-use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use mamparo_core::{Backoff, Budget, InvalidSetting, Jitter, Reserve};
 use tower_layer::Identity;
 
 use super::Problem;
+use super::live::Live;
 use super::tree::Value;
 use super::view::View;
 use crate::attempt_timeout::AttemptPolicy;
@@ -31,21 +31,14 @@ pub(super) const MAX_HINT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const BODY_IDLE: Duration = Duration::from_secs(10);
 
-/// The stack of a dependency, by its protocol.
-#[derive(Debug)]
-pub(super) enum Built {
-    Http(Box<Stack>),
-    Grpc(Box<Stack<Identity, Identity, Identity, Grpc>>),
-}
-
 /// Builds the stack of a dependency whose table was checked; what a layer refuses is told with its place.
-pub(super) fn build(view: &View) -> Result<Built, Box<Problem>> {
+pub(super) fn build(view: &View) -> Result<Live, Box<Problem>> {
     let name = view.name.as_str();
     let built = match view.text("protocol") {
-        Some("grpc") => policies(view, Stack::grpc(name)).map(|stack| Built::Grpc(Box::new(stack))),
+        Some("grpc") => policies(view, Stack::grpc(name)).map(Live::grpc),
         _ => policies(view, Stack::http(name)).and_then(|stack| {
             let http = classifier(view).map_err(|error| (error, "retry"))?;
-            Ok(Built::Http(Box::new(stack.classifier(http))))
+            Ok(Live::http(stack.classifier(http)))
         }),
     };
     built.map_err(|(error, part)| refused(view, &error, part))

@@ -7,7 +7,7 @@ use mamparo_core::grpc::Grpc;
 use mamparo_core::http::Http;
 use tower_layer::Identity;
 
-use super::build::{Built, build};
+use super::build::build;
 use super::policies::{Made, Policy};
 use super::view::View;
 use super::{Origin, Problem};
@@ -28,27 +28,25 @@ const OWN: usize = 1;
 
 impl Live {
     /// Begins with new state.
-    fn begin(built: Built) -> Self {
-        match built {
-            Built::Http(stack) => {
-                let (_, updates) = stack.updatable();
-                let newest = updates.newest();
-                Self::Http(updates, newest)
-            }
-            Built::Grpc(stack) => {
-                let (_, updates) = stack.updatable();
-                let newest = updates.newest();
-                Self::Grpc(updates, newest)
-            }
-        }
+    pub(super) fn http(stack: Stack) -> Self {
+        let updates = stack.updates();
+        let newest = updates.newest();
+        Self::Http(updates, newest)
     }
 
-    /// Takes new settings over, which are of the same protocol.
-    fn update(&self, settings: &Built) -> Self {
+    /// Begins with new state.
+    pub(super) fn grpc(stack: Stack<Identity, Identity, Identity, Grpc>) -> Self {
+        let updates = stack.updates();
+        let newest = updates.newest();
+        Self::Grpc(updates, newest)
+    }
+
+    /// Takes the settings of another over, which speaks the same protocol; its state is left behind.
+    fn update(&self, settings: &Self) -> Self {
         match (self, settings) {
-            (Self::Http(updates, _), Built::Http(settings)) => updates.update(settings),
-            (Self::Grpc(updates, _), Built::Grpc(settings)) => updates.update(settings),
-            (Self::Http(..), Built::Grpc(_)) | (Self::Grpc(..), Built::Http(_)) => {}
+            (Self::Http(updates, _), Self::Http(_, settings)) => updates.update(settings),
+            (Self::Grpc(updates, _), Self::Grpc(_, settings)) => updates.update(settings),
+            (Self::Http(..), Self::Grpc(..)) | (Self::Grpc(..), Self::Http(..)) => {}
         }
         match self {
             Self::Http(updates, _) => Self::Http(updates.clone(), updates.newest()),
@@ -56,10 +54,10 @@ impl Live {
         }
     }
 
-    const fn speaks_as(&self, built: &Built) -> bool {
+    const fn speaks_as(&self, other: &Self) -> bool {
         matches!(
-            (self, built),
-            (Self::Http(..), Built::Http(_)) | (Self::Grpc(..), Built::Grpc(_))
+            (self, other),
+            (Self::Http(..), Self::Http(..)) | (Self::Grpc(..), Self::Grpc(..))
         )
     }
 
@@ -80,9 +78,9 @@ pub(super) struct Dependencies {
 
 /// What becomes of one dependency.
 enum Change {
-    Begins(View, Built),
+    Begins(View, Live),
     Stays(View, Policy),
-    Changes(View, Built, Policy),
+    Changes(View, Live, Policy),
 }
 
 /// All that is to be done, once all of it is known to be right.
@@ -146,7 +144,7 @@ impl Changes {
     /// Does it: nothing here can fail.
     pub(super) fn apply(self) -> Dependencies {
         let apply = |change| match change {
-            Change::Begins(view, built) => (view, Live::begin(built)),
+            Change::Begins(view, live) => (view, live),
             Change::Stays(view, there) => (view, there.made().live.clone()),
             Change::Changes(view, built, there) => (view, there.made().live.update(&built)),
         };

@@ -62,6 +62,12 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
     /// policy that is set on the stack after this is set by hand: it stays, whatever the updates say.
     #[must_use]
     pub fn updatable(self) -> (Self, Updates<P>) {
+        let updates = self.updates();
+        (updates.stack(), updates)
+    }
+
+    /// Gives the stack away to those who follow it.
+    pub(crate) fn updates(self) -> Updates<P> {
         let newest = Self {
             source: None,
             by_hand: 0,
@@ -72,8 +78,7 @@ impl<P: Protocol> Stack<Identity, Identity, Identity, P> {
             newest: ArcSwap::from_pointee(newest),
             updating: Mutex::default(),
         });
-        let updates = Updates { source };
-        (updates.stack(), updates)
+        Updates { source }
     }
 
     /// The same state by the settings of another stack.
