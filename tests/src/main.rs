@@ -11,7 +11,6 @@
 //! - `matrix` puts a client with the protecting layers under each kind of trouble, over real sockets
 //! - `multiplied` has two layers of services retry, and counts what reaches the last
 //! - `noted` reads what the protecting layers leave for whoever records a call
-//! - `operating` holds the alerts and the dashboard against a real Prometheus
 //! - `python` runs other implementations' clients and servers
 //! - `sagas` has orders placed, told to the stock and cancelled, over PostgreSQL and RabbitMQ
 //! - `served` stands layers behind a real server, and `server` a server's own layers
@@ -47,7 +46,6 @@ mod multiplied;
 #[cfg(test)]
 mod noted;
 #[cfg(test)]
-mod operating;
 #[cfg(test)]
 mod python;
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod explain;
 mod grpc;
 mod messages;
 mod output;
+mod page;
 mod policies;
 mod schema;
 mod telemetry;

@@ -1,8 +1,9 @@
 //! The options of `mamparo demo`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::typed;
+use super::typed::{self, Delay};
 
 const NOTES: &str = "\
 Exit codes:
@@ -30,4 +31,20 @@ pub(crate) struct DemoArgs {
     /// Exports the spans and metrics to an OpenTelemetry collector, by OTLP over gRPC.
     #[arg(long, value_name = "URL", value_parser = typed::collector)]
     pub(crate) otlp: Option<String>,
+
+    /// Instead, runs a shop that goes on, with its metrics there under /metrics, for Prometheus to scrape: 127.0.0.1:9464, say.
+    ///
+    /// It is well for a while; then each of its dependencies comes into a trouble of its own, until you stop it. Each alert of
+    /// docs/operating has what sets it off, and each panel of the dashboard something to draw.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["requests", "plot", "json", "otlp"])]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// How long all is well before the trouble begins.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10m",
+        requires = "metrics"
+    )]
+    pub(crate) well: Delay,
 }

@@ -5,21 +5,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
-use http::StatusCode;
-use http::header::CONTENT_TYPE;
 use mamparo::policy::Policies;
 use mamparo_core::http::Http;
 use mamparo_core::{CallContext, Dependency, Event, Observer, What};
 use mamparo_durable::engine::Engine;
 use mamparo_telemetry::durable::EngineWatch;
-use mamparo_telemetry::prometheus::{self, Exposition};
 use mamparo_telemetry::{AttemptLayer, Metrics, OperationLayer};
-use tokio::net::TcpListener;
 
 use super::trouble::Trouble;
+use crate::page::Page;
 
 /// How often the store is looked at for them.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -28,27 +22,20 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Served {
     pub(super) address: SocketAddr,
-    exposition: Exposition,
+    page: Page,
     metrics: Metrics,
 }
 
 impl Served {
     /// Listens, and answers for as long as the process lives.
     pub(super) async fn at(address: SocketAddr, files: &Policies) -> Result<Self, Trouble> {
-        let cannot = |error: io::Error| {
+        let page = Page::at(address).await.map_err(|error| {
             Trouble::away(format!("metrics can't be served at {address}: {error}"))
-        };
-        let listener = TcpListener::bind(address).await.map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
-        let exposition = Exposition::new();
-        let metrics = Metrics::of(exposition.provider()).watch(files.clone());
-        let served = exposition.clone();
-        let routes = Router::new().route("/metrics", get(move || page(served.clone())));
-        tokio::spawn(axum::serve(listener, routes).into_future());
+        })?;
         Ok(Self {
-            address,
-            exposition,
-            metrics,
+            address: page.address,
+            metrics: page.metrics().watch(files.clone()),
+            page,
         })
     }
 
@@ -79,23 +66,11 @@ pub(super) fn layers(
     dependency: &str,
 ) -> (OperationLayer<Http>, AttemptLayer<Http>) {
     let dependency = Dependency::named(dependency);
-    let (operation, attempt) = (
-        OperationLayer::http(dependency),
-        AttemptLayer::http(dependency),
-    );
     match served {
-        Some(Served { exposition, .. }) => (
-            operation.meter_provider(exposition.provider()),
-            attempt.meter_provider(exposition.provider()),
+        Some(Served { page, .. }) => page.layers(dependency),
+        None => (
+            OperationLayer::http(dependency),
+            AttemptLayer::http(dependency),
         ),
-        None => (operation, attempt),
-    }
-}
-
-/// Collecting blocks, so it has a thread for that.
-async fn page(exposition: Exposition) -> Response {
-    match tokio::task::spawn_blocking(move || exposition.page()).await {
-        Ok(Ok(page)) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], page).into_response(),
-        _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }

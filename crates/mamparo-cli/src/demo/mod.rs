@@ -13,6 +13,7 @@
 //! | [`plot`] | the breaker's time line as a picture |
 //! | [`figures`] | what the metrics say of each dependency |
 //! | [`scenes`] | which operations are drawn |
+//! | [`live`] | instead of all that: a shop that goes on, for the dashboard |
 //!
 //! Nothing here is told to the layers: what is drawn and counted comes from the spans and metrics that they wrote.
 
@@ -20,6 +21,7 @@ mod cast;
 mod client;
 mod deferred;
 mod figures;
+mod live;
 mod lost;
 mod notes;
 mod peer;

@@ -34,6 +34,8 @@ mod json;
 #[cfg(test)]
 mod messages;
 #[cfg(test)]
+mod operating;
+#[cfg(test)]
 mod picture;
 #[cfg(test)]
 mod policy_schema;

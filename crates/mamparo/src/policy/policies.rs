@@ -291,8 +291,7 @@ impl Loader {
         let first = order.first().map(String::as_str);
         let first = first.or_else(|| self.texts.first().map(|it| &*it.0));
         problems.extend(check::something_is_configured(first, &documents));
-        // What is built takes the room that they leave.
-        drop(documents);
+        drop(documents); // What is built takes their room.
         problems.sort_by_cached_key(|problem| problem.place(&order));
         // What was refused by name is not refused again by a builder.
         let refused = match problems.iter().any(is_error) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Where operators find what is tested here.
 pub(super) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating")
 }
 
 pub(super) fn read(name: &str) -> String {

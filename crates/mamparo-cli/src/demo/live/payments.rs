@@ -14,6 +14,7 @@ use mamparo_sqlite::SqliteDurable;
 use mamparo_telemetry::Metrics;
 use mamparo_telemetry::durable::EngineWatch;
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 use tower::service_fn;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -28,6 +29,7 @@ const DEMAND: u32 = 4;
 const HERD: u64 = 600;
 
 /// The engine, for as long as it is kept.
+#[derive(Debug)]
 pub(super) struct Payments {
     engine: Engine,
     _running: Running,
@@ -36,62 +38,67 @@ pub(super) struct Payments {
 }
 
 impl Payments {
-    pub(super) fn open(metrics: &Metrics) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = SqliteDurable::open(folder.path().join("engine.db")).unwrap();
+    pub(super) fn open(metrics: &Metrics) -> Result<Self, BoxError> {
+        let folder = tempfile::tempdir()?;
+        let store = SqliteDurable::open(folder.path().join("engine.db"))?;
         let wait = Wait::builder().base(SECOND).factor(1.0).jitter(0.1);
-        let wait = wait.build().unwrap();
+        let wait = wait.build()?;
         let policy = Policy::builder().business(wait).technical(wait);
         let rate = RateLimitPolicy::per(SECOND, RATE).max_wait(60 * SECOND);
         let engine = Engine::builder(store.backend())
-            .policies(Policies::new(policy.build().unwrap()))
-            .rate(rate.build().unwrap())
+            .policies(Policies::new(policy.build()?))
+            .rate(rate.build()?)
             .reconcile_every(SECOND)
             .listener(Arc::new(metrics.clone()))
-            .build()
-            .unwrap();
+            .build()?;
         let running = engine.run(service_fn(provider));
-        let watch = metrics.watch_engine(engine.clone(), SECOND / 2).unwrap();
+        let watch = metrics.watch_engine(engine.clone(), SECOND / 2)?;
         tokio::spawn(demand(engine.clone()));
-        Self {
+        Ok(Self {
             engine,
             _running: running,
             _watch: watch,
             _folder: folder,
-        }
+        })
     }
 
     /// Leaves a transaction where a crash leaves it, publishes what nobody can handle, and lets much be due at once.
-    pub(super) async fn make_trouble(&self) {
+    pub(super) async fn make_trouble(&self) -> Result<(), BoxError> {
         let (backend, runner) = (self.engine.backend(), self.engine.runner());
-        let mut stuck = Record::sending(runner.terms(id("stuck"), "payment", None));
+        let terms = runner.terms(TransactionId::new("stuck")?, "payment", None);
+        let mut stuck = Record::sending(terms);
         stuck.progress.updated_at = Utc::MIN;
-        let stuck = NewTransaction::new(stuck, "5 EUR").unwrap();
-        backend.store().begin(stuck).await.unwrap();
+        let stuck = NewTransaction::new(stuck, "5 EUR")?;
+        backend.store().begin(stuck).await?;
         let unknown = Message::Answer {
-            id: id("unknown"),
+            id: TransactionId::new("unknown")?,
             answer: Answer::new(1, 0, Outcome::Success),
         };
         let answers = backend.queue(QueueName::Answers);
-        answers.publish(vec![unknown]).await.unwrap();
-        let herd = (0..HERD).map(|number| refused(&self.engine, format!("herd-{number}")));
-        futures_util::future::join_all(herd).await;
+        answers.publish(vec![unknown]).await?;
+        let herd = (0..HERD).map(|number| refused(self.engine.clone(), format!("herd-{number}")));
+        for refused in herd.collect::<JoinSet<_>>().join_all().await {
+            refused?;
+        }
+        Ok(())
     }
 }
 
-async fn demand(engine: Engine) {
+async fn demand(engine: Engine) -> Result<(), BoxError> {
     let mut ticks = tokio::time::interval(SECOND / DEMAND);
     for number in 0_u64.. {
         ticks.tick().await;
-        refused(&engine, format!("payment-{number}")).await;
+        refused(engine.clone(), format!("payment-{number}")).await?;
     }
+    Ok(())
 }
 
-async fn refused(engine: &Engine, name: String) {
+async fn refused(engine: Engine, name: String) -> Result<(), BoxError> {
     let refused = Answer::new(1, 0, Outcome::Refused);
-    let payment = Transaction::new(id(&name), "payment", "5 EUR");
+    let payment = Transaction::new(TransactionId::new(&name)?, "payment", "5 EUR");
     let payment = payment.dependency("bank").answered(refused);
-    engine.begin(payment).await.unwrap();
+    engine.begin(payment).await?;
+    Ok(())
 }
 
 /// One answer in ten does not come.
@@ -104,8 +111,4 @@ async fn provider(request: Request) -> Result<Option<Answer>, BoxError> {
         Outcome::Success
     };
     Ok(Some(request.answer(outcome)))
-}
-
-fn id(name: &str) -> TransactionId {
-    TransactionId::new(name).unwrap()
 }

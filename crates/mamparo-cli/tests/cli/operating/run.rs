@@ -1,4 +1,4 @@
-//! One life of the program beside a Prometheus: well for a while, then in trouble.
+//! One life of the demonstration beside a Prometheus: well for a while, then in trouble.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use mamparo_core::clock;
 use tokio::sync::OnceCell;
 
+use super::demo::Demo;
 use super::prometheus::Prometheus;
-use super::shop::Shop;
 use super::{dashboard, rules};
 
-/// What this program is to Prometheus.
+/// What it is to Prometheus.
 const JOB: &str = "shop";
 
 /// Long enough that there is a "before", which begins where the rules' last ten minutes do, here seconds.
@@ -45,13 +45,12 @@ pub(super) async fn run(expected: &BTreeSet<Fired>) -> &'static Run {
 }
 
 async fn live(expected: &BTreeSet<Fired>) -> Run {
-    let shop = Shop::open().await;
+    let mut demo = Demo::start(WELL).await;
     let rules = rules::hurried(&rules::read("alerts.yml"));
-    let prometheus = Prometheus::start(JOB, shop.address, &rules).await;
-    tokio::time::sleep(WELL).await;
+    let prometheus = Prometheus::start(JOB, demo.address, &rules).await;
+    demo.until_in_trouble().await;
+    // Nothing fires before a second of trouble is scraped and reckoned with.
     let in_health = fired(&prometheus).await;
-
-    shop.make_trouble().await;
     let began = clock::now();
     while !fired(&prometheus).await.is_superset(expected) && began.elapsed() < TROUBLE {
         tokio::time::sleep(Duration::from_millis(500)).await;

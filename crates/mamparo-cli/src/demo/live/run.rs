@@ -1,0 +1,34 @@
+//! From well to trouble, until it is stopped.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mamparo_core::BoxError;
+
+use super::payments::Payments;
+use super::shop::Shop;
+use crate::exit::Exit;
+use crate::output;
+use crate::page::Page;
+
+/// Runs `mamparo demo --metrics`.
+pub(in crate::demo) async fn live(at: SocketAddr, well: Duration) -> Result<Exit, BoxError> {
+    let stopped = mamparo::serve::termination()?;
+    let cannot = |error| format!("metrics can't be served at {at}: {error}");
+    let page = Page::at(at).await.map_err(cannot)?;
+    let shop = Shop::open(&page).await?;
+    let payments = Payments::open(&shop.metrics)?;
+    output::say(&format!("metrics at http://{}/metrics", page.address));
+    output::say(&format!("well for {}", humantime::format_duration(well)));
+    let trouble = async {
+        tokio::time::sleep(well).await;
+        output::say("in trouble from now on; Ctrl-C stops it");
+        shop.make_trouble();
+        payments.make_trouble().await?;
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = stopped => Ok(Exit::Success),
+        failed = trouble => failed,
+    }
+}
