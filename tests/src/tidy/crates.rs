@@ -78,6 +78,11 @@ const RULES: &[Rule] = &[
         tests_with: ALL,
     },
     Rule {
+        crate_name: "shop",
+        uses: ALL,
+        tests_with: ALL,
+    },
+    Rule {
         crate_name: "mamparo-tests",
         uses: ALL,
         tests_with: ALL,
@@ -120,6 +125,7 @@ const HEAVY: &[(&str, &[&str])] = &[
             "mamparo-cli",
             "mamparo-examples",
             "mamparo-tests",
+            "shop",
         ],
     ),
     ("rusqlite", &["mamparo-sqlite"]),

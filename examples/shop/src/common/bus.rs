@@ -1,0 +1,213 @@
+//! The queues, and what runs over them: relay, watchdogs, consumer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mamparo_core::BoxError;
+use mamparo_durable::events::Relay;
+use mamparo_durable::supervise::Supervisor;
+use mamparo_rabbitmq::{Consumer, ConsumerStatus, DeadLetters, Delivery, Permanent, Topology};
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::{
+    FutureExt as _, Link, SpanKind, Status, TraceContextExt as _, Tracer as _,
+};
+use opentelemetry::{Context, KeyValue, global};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use serde_json::Value;
+use tower::service_fn;
+
+use super::serve::Stop;
+use super::settings::Settings;
+use super::shop::Shop;
+use super::telemetry::SCOPE;
+
+/// A topic exchange that every broker has.
+pub(crate) const EXCHANGE: &str = "amq.topic";
+
+/// What to do about dead letters.
+const RUNBOOK: &str = "examples/shop/README.md#dead-letters";
+
+/// Between two looks at the depths of a queue.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Each service's queue, and what it hears.
+pub(crate) const QUEUES: [(&str, &str, &[&str]); 4] = [
+    ("orders", "orders.saga", &["stock.*", "payment.*"]),
+    ("inventory", "inventory.orders", &["order.*"]),
+    (
+        "payments",
+        "payments.stock",
+        &["stock.reserved", "order.cancelled"],
+    ),
+    (
+        "notifications",
+        "notifications.orders",
+        &["order.confirmed", "order.cancelled", "payment.refunded"],
+    ),
+];
+
+/// An event that was heard.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    pub(crate) id: String,
+    /// Such as `stock.reserved`.
+    pub(crate) what: String,
+    pub(crate) order: String,
+    pub(crate) body: Value,
+}
+
+/// Who hears events.
+pub(crate) trait Hears: Clone + Send + Sync + 'static {
+    fn hear(self, heard: Heard) -> impl Future<Output = Result<(), BoxError>> + Send;
+}
+
+/// Names the queues of a service.
+pub(crate) fn topology(service: &str, settings: &Settings) -> Result<Topology, BoxError> {
+    let found = QUEUES.iter().find(|(of, ..)| *of == service);
+    let (_, queue, heard) = found.ok_or_else(|| format!("{service} has no queue"))?;
+    let topology = Topology::builder(*queue)
+        .delay(settings.consumer.retry_delay)
+        .owner(format!("team {service}"))
+        .runbook(RUNBOOK);
+    let bound = heard
+        .iter()
+        .fold(topology, |topology, what| topology.bind(EXCHANGE, *what));
+    Ok(bound.build()?)
+}
+
+/// A service's part of the bus, before it runs.
+pub(crate) struct Bus {
+    shop: Shop,
+    consumer: Consumer,
+    workers: Supervisor,
+}
+
+impl Bus {
+    /// With the service's relay, besides which it may have other workers.
+    pub(crate) fn open(shop: &Shop) -> Result<Self, BoxError> {
+        let topology = topology(&shop.service, &shop.settings)?;
+        let counts = shop.counts.clone();
+        let rules = &shop.settings.consumer;
+        let consumer = Consumer::builder(shop.rabbit.clone(), topology)
+            .prefetch(rules.prefetch)
+            .max_attempts(rules.max_attempts)
+            .report(move |event| counts.consumer(event));
+        let (store, publisher) = (
+            Arc::new(shop.events.clone()),
+            Arc::new(shop.publisher.clone()),
+        );
+        let relay = Relay::builder(&shop.service, store, publisher).build()?;
+        let supervisor = Supervisor::new().listener(Arc::new(shop.counts.clone()));
+        Ok(Self {
+            consumer: consumer.build()?,
+            workers: supervisor.worker(relay),
+            shop: shop.clone(),
+        })
+    }
+
+    /// Adds a watchdog, or another worker.
+    pub(crate) fn worker(mut self, worker: impl mamparo_durable::supervise::Worker) -> Self {
+        self.workers = self.workers.worker(worker);
+        self
+    }
+
+    pub(crate) fn status(&self) -> ConsumerStatus {
+        self.consumer.status()
+    }
+
+    /// Works until told to stop; an error ends the process.
+    pub(crate) async fn run(self, hears: impl Hears, stop: Stop) -> Result<(), BoxError> {
+        declare_all(&self.shop).await?;
+        let queue = self.shop.settings.clone();
+        let looking = tokio::spawn(look(
+            self.shop.clone(),
+            topology(&self.shop.service, &queue)?,
+        ));
+        let running = self.workers.run();
+        let service = service_fn(move |delivery| hear(hears.clone(), delivery));
+        let consuming = self.consumer.run(service, stop.told());
+        tokio::select! {
+            ended = consuming => ended?,
+            died = running.ended() => died?,
+        }
+        looking.abort();
+        Ok(running.stop().await?)
+    }
+}
+
+/// All queues of the shop, so that no event is refused because its consumer has never run. A broker that is away is waited for.
+async fn declare_all(shop: &Shop) -> Result<(), BoxError> {
+    for (service, ..) in QUEUES {
+        let topology = topology(service, &shop.settings)?;
+        while let Err(error) = shop.publisher.declare(&topology).await {
+            if error.trouble() == mamparo_rabbitmq::Trouble::Mismatch {
+                return Err(error.into());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the gauges of the queue's depths; a broker that is away leaves them as they were.
+async fn look(shop: Shop, topology: Topology) {
+    let queue = topology.queue().to_owned();
+    let letters = DeadLetters::in_topology(shop.rabbit.clone(), topology);
+    loop {
+        if let Ok(depths) = letters.depths().await {
+            shop.counts.depths(&queue, &depths);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Hands a message on, in a span that links the one it was published in: it may be hours later, and the tenth time.
+async fn hear(hears: impl Hears, delivery: Delivery) -> Result<(), BoxError> {
+    let carrier = delivery.header("traceparent");
+    let carrier = carrier.map(|parent| ("traceparent".to_owned(), parent.to_owned()));
+    let carrier: HashMap<_, _> = carrier.into_iter().collect();
+    let published = TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier);
+    let heard = read(&delivery);
+    let order = heard.as_ref().map(|heard| heard.order.clone());
+    let tracer = global::tracer(SCOPE);
+    let span = tracer
+        .span_builder(format!("process {}", delivery.queue()))
+        .with_kind(SpanKind::Consumer)
+        .with_links(vec![Link::with_context(
+            published.span().span_context().clone(),
+        )])
+        .with_attributes([
+            KeyValue::new("messaging.system", "rabbitmq"),
+            KeyValue::new(
+                "messaging.destination.name",
+                delivery.routing_key().to_owned(),
+            ),
+            KeyValue::new("shop.order", order.unwrap_or_default()),
+            KeyValue::new("shop.attempt", i64::from(delivery.attempt())),
+        ])
+        .start_with_context(&tracer, &Context::new());
+    let context = Context::new().with_span(span);
+    let handled = async { hears.hear(heard?).await };
+    let result = handled.with_context(context.clone()).await;
+    if let Err(error) = &result {
+        context.span().set_status(Status::error(error.to_string()));
+    }
+    result
+}
+
+/// Reads a message; one that can't be read never will be.
+fn read(delivery: &Delivery) -> Result<Heard, Permanent> {
+    let id = delivery
+        .message_id()
+        .ok_or_else(|| Permanent::new("the message has no id"))?;
+    let body: Value = serde_json::from_slice(delivery.body()).map_err(Permanent::new)?;
+    let order = body["order"].as_str();
+    let order = order.ok_or_else(|| Permanent::new("the field \"order\" is missing"))?;
+    Ok(Heard {
+        id: id.to_owned(),
+        what: delivery.routing_key().to_owned(),
+        order: order.to_owned(),
+        body,
+    })
+}
