@@ -6,6 +6,7 @@
 //! - `gameday` lets customers come, breaks something, and tells what everybody saw.
 
 mod common;
+mod gameday;
 mod services;
 mod town;
 mod up;
@@ -19,6 +20,8 @@ use mamparo_core::BoxError;
 enum Command {
     /// Starts all of it, prints where everything is, and stops on Ctrl-C.
     Up(up::Options),
+    /// Opens it on private servers, breaks one thing after the other, and prints what was expected against what was seen.
+    Gameday(gameday::Options),
     /// One of the processes; `up` starts them.
     #[command(hide = true)]
     Service(common::settings::Place),
@@ -28,6 +31,7 @@ enum Command {
 async fn main() -> Result<(), BoxError> {
     match Command::parse() {
         Command::Up(options) => up::run(options).await,
+        Command::Gameday(options) => gameday::run(options).await,
         Command::Service(place) => services::run(place).await,
     }
 }

@@ -1,0 +1,12 @@
+//! What is broken, one at a time.
+
+mod bank;
+mod broker;
+mod calm;
+mod catalog;
+mod database;
+mod fault;
+mod killed;
+mod saga;
+
+pub(super) use fault::Fault;
