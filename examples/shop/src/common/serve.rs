@@ -1,6 +1,7 @@
 //! A server's life: it listens, is asked for its health and its metrics, and stops with whoever started it.
 
 use std::io::Read as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,9 +14,9 @@ use mamparo::fault::{Fault, FaultLayer, FaultPlan, HttpAnswer};
 use mamparo::serve::{self, Graceful, Readiness, ServerLayers, StopPolicy};
 use mamparo_core::BoxError;
 use mamparo_core::http::Http;
-use mamparo_telemetry::ServerCallLayer;
 use mamparo_telemetry::prometheus::{CONTENT_TYPE, Exposition};
 use mamparo_telemetry::server::HttpServed;
+use mamparo_telemetry::{Metrics, ServerCallLayer};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -93,7 +94,10 @@ impl Server {
 pub(crate) fn layers(layers: ServerLayers<Http>, readiness: &Readiness) -> Layers {
     let telemetry = ServerCallLayer::http()
         .route(|extensions| extensions.get::<MatchedPath>().map(MatchedPath::as_str));
-    layers.readiness(readiness.clone()).telemetry(telemetry)
+    layers
+        .readiness(readiness.clone())
+        .observer(Arc::new(Metrics::new()))
+        .telemetry(telemetry)
 }
 
 /// A server that plays somebody else's, and can be told by `PUT /fault?latency_ms=3000&status=503` to play it badly.

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::day::PATIENCE;
+
 /// States in which an order stays.
 const ENDS: [&str; 2] = ["CONFIRMED", "CANCELLED"];
 
@@ -136,11 +138,7 @@ impl Customers {
     }
 
     /// Waits until all orders are confirmed or cancelled; says how many are in each state, then or when the time is over.
-    pub(super) async fn outcome(
-        &self,
-        answers: &[Answer],
-        within: Duration,
-    ) -> Result<String, BoxError> {
+    pub(super) async fn outcome(&self, answers: &[Answer]) -> Result<String, BoxError> {
         let orders: Vec<String> = answers.iter().filter_map(Answer::order).collect();
         let begun = clock::now();
         loop {
@@ -149,7 +147,7 @@ impl Customers {
                 *states.entry(self.state(order).await?).or_default() += 1;
             }
             let ended = states.keys().all(|state| ENDS.contains(&&**state));
-            if ended || begun.elapsed() > within {
+            if ended || begun.elapsed() > PATIENCE {
                 let said = states
                     .iter()
                     .map(|(state, count)| format!("{count} {state}"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mamparo_core::BoxError;
 use mamparo_rabbitmq::{DeadLetters, Publisher, Settings as Rabbit};
 
-use super::customers::Customers;
+use super::customers::{Answer, Customers, Statuses};
 use super::ledger::Ledger;
 use super::operators::Operators;
 use super::table::Table;
@@ -62,6 +62,31 @@ impl Day {
         self.ledger.pool().close().await;
         self.town.stop().await?;
         Ok((self.table, folder))
+    }
+
+    /// Sees whether all of these orders were taken, and are confirmed in the end.
+    pub(super) async fn confirmed(
+        &mut self,
+        expected: &str,
+        answers: &[Answer],
+    ) -> Result<(), BoxError> {
+        let outcome = self.customers.outcome(answers).await?;
+        let holds = outcome == format!("{} CONFIRMED", answers.len());
+        let seen = format!("{}, {outcome}", Statuses(answers));
+        self.table.customers(expected, seen, holds);
+        Ok(())
+    }
+
+    /// Sees whether the last of these orders can be followed through all services.
+    pub(super) async fn followed(&mut self, answers: &[Answer]) -> Result<(), BoxError> {
+        let order = answers.last().and_then(Answer::order).unwrap_or_default();
+        let told = "SELECT count(*) FROM notifications.sent WHERE order_id = $1";
+        self.ledger.until(told, &order, 1).await?;
+        let services = self.traces.services(&order)?;
+        let holds = services.len() == NAMES.len();
+        let expected = format!("an order is one story in {} services", NAMES.len());
+        self.table.traces(expected, services.join(", "), holds);
+        Ok(())
     }
 
     /// An operator's hands: what is done with dead letters.

@@ -6,6 +6,8 @@ use mamparo_core::{BoxError, clock};
 use mamparo_postgres::sqlx::{self, AssertSqlSafe, PgPool};
 use tokio::time::sleep;
 
+use super::day::PATIENCE;
+
 const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
@@ -28,12 +30,11 @@ impl Ledger {
         asked: &str,
         order: &str,
         wanted: i64,
-        within: Duration,
     ) -> Result<i64, BoxError> {
         let begun = clock::now();
         loop {
             let count = self.count(asked, order).await?;
-            if count == wanted || begun.elapsed() > within {
+            if count == wanted || begun.elapsed() > PATIENCE {
                 return Ok(count);
             }
             sleep(LOOK).await;

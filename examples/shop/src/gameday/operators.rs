@@ -5,11 +5,10 @@ use std::time::Duration;
 use mamparo_core::clock;
 use tokio::time::sleep;
 
+use super::day::PATIENCE;
+
 /// Between two scrapes; a Prometheus takes longer.
 const SCRAPE: Duration = Duration::from_millis(200);
-
-/// What is looked for on a page: a metric, and some of its labels.
-pub(super) type Series<'a> = (&'a str, &'a [(&'a str, &'a str)]);
 
 /// Whoever watches the processes.
 pub(super) struct Operators {
@@ -23,38 +22,32 @@ impl Operators {
         Self { client, urls }
     }
 
-    /// Adds up a metric's series with these labels, of one service; 0 where there are none, or nobody answers.
-    pub(super) async fn read(&self, service: &str, (metric, labels): Series<'_>) -> f64 {
+    /// Adds up the series that are asked for, such as `shop_queue_depth{queue="orders.saga",which="dead"}`, of one service; 0 where
+    /// there are none, or nobody answers.
+    pub(super) async fn read(&self, service: &str, asked: &str) -> f64 {
+        let (metric, labels) = asked.split_once('{').unwrap_or((asked, ""));
+        let labels: Vec<&str> = labels.trim_end_matches('}').split(',').collect();
         let page = self.page(service).await.unwrap_or_default();
-        let mut sum = 0.0;
-        for line in page.lines() {
-            let Some((name, rest)) = line.split_once('{') else {
-                continue;
-            };
-            let Some((found, value)) = rest.rsplit_once("} ") else {
-                continue;
-            };
-            let has =
-                |(label, value): &(&str, &str)| found.contains(&format!("{label}=\"{value}\""));
-            if name == metric && labels.iter().all(has) {
-                sum += value.parse().unwrap_or(0.0);
-            }
-        }
-        sum
+        let series = page.lines().filter_map(|line| {
+            let (name, rest) = line.split_once('{')?;
+            let (found, value) = rest.rsplit_once("} ")?;
+            let is_it = name == metric && labels.iter().all(|label| found.contains(label));
+            is_it.then(|| value.parse().unwrap_or(0.0))
+        });
+        series.fold(0.0, |sum, value: f64| sum + value)
     }
 
     /// Scrapes until a metric is as it is wanted, or the time is over; returns the last value.
     pub(super) async fn until(
         &self,
         service: &str,
-        series: Series<'_>,
+        asked: &str,
         wanted: impl Fn(f64) -> bool,
-        within: Duration,
     ) -> f64 {
         let begun = clock::now();
         loop {
-            let value = self.read(service, series).await;
-            if wanted(value) || begun.elapsed() > within {
+            let value = self.read(service, asked).await;
+            if wanted(value) || begun.elapsed() > PATIENCE {
                 return value;
             }
             sleep(SCRAPE).await;

@@ -25,8 +25,9 @@ pub(crate) async fn run(options: Options) -> Result<(), BoxError> {
     };
     let mut day = Day::begin().await?;
     for fault in faults {
+        day.table.begin(fault);
         if let Err(error) = fault.happen(&mut day).await {
-            day.table.row(fault, "game day", "it goes on", error, false);
+            day.table.row("game day", "it goes on", error, false);
         }
     }
     let (table, logs) = day.end().await?;

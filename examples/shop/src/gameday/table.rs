@@ -17,37 +17,62 @@ struct Row {
 
 /// One row for each thing that somebody should see.
 #[derive(Default)]
-pub(crate) struct Table(Vec<Row>);
+pub(crate) struct Table {
+    rows: Vec<Row>,
+    fault: String,
+}
 
 impl Table {
-    /// Adds one; tells it at once, since a day is long.
+    /// The rows that follow are of this fault.
+    pub(super) fn begin(&mut self, fault: Fault) {
+        self.fault = fault.name();
+    }
+
+    pub(super) fn customers(&mut self, expected: impl Display, seen: impl Display, holds: bool) {
+        self.row("customers", expected, seen, holds);
+    }
+
+    pub(super) fn operators(&mut self, expected: impl Display, seen: impl Display, holds: bool) {
+        self.row("operators", expected, seen, holds);
+    }
+
+    /// Whoever looks at the spans.
+    pub(super) fn traces(&mut self, expected: impl Display, seen: impl Display, holds: bool) {
+        self.row("traces", expected, seen, holds);
+    }
+
+    /// Whoever counts the money.
+    pub(super) fn ledger(&mut self, expected: impl Display, seen: impl Display, holds: bool) {
+        self.row("ledger", expected, seen, holds);
+    }
+
+    /// Adds a row; tells it at once, since a day is long.
     #[expect(clippy::print_stderr, reason = "the table comes at the end only")]
     pub(super) fn row(
         &mut self,
-        fault: Fault,
         who: &'static str,
         expected: impl Display,
         seen: impl Display,
         holds: bool,
     ) {
         let row = Row {
-            fault: fault.name(),
+            fault: self.fault.clone(),
             who,
             expected: expected.to_string(),
             seen: seen.to_string(),
             holds,
         };
-        let mark = if holds { "as expected" } else { "OTHERWISE" };
-        eprintln!("{}: {} see {}: {mark}", row.fault, row.who, row.seen);
-        self.0.push(row);
+        let mark = if holds { "✓" } else { "✗" };
+        eprintln!("{mark} {}, {}: {}", row.fault, row.who, row.seen);
+        self.rows.push(row);
     }
 
     pub(super) fn differences(&self) -> usize {
-        self.0.iter().filter(|row| !row.holds).count()
+        self.rows.iter().filter(|row| !row.holds).count()
     }
 
     pub(super) fn json(&self) -> String {
-        serde_json::to_string_pretty(&self.0).unwrap_or_default()
+        serde_json::to_string_pretty(&self.rows).unwrap_or_default()
     }
 }
 
@@ -58,7 +83,7 @@ impl Display for Table {
             f,
             "| fault | who | expected | seen | |\n|---|---|---|---|---|"
         )?;
-        for row in &self.0 {
+        for row in &self.rows {
             let mark = if row.holds { "✓" } else { "✗" };
             let Row {
                 fault,

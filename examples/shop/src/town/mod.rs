@@ -2,11 +2,11 @@
 //!
 //! - `ground` is RabbitMQ and PostgreSQL, somebody's or private ones;
 //! - `process` is one service's process, which can be stopped, killed and frozen;
-//! - `town` is all of it.
+//! - `processes` are all of them.
 
 mod ground;
 mod process;
-mod town;
+mod processes;
 
 pub(crate) use ground::{Ground, Urls};
-pub(crate) use town::{Hurry, Town};
+pub(crate) use processes::{Hurry, Town};

@@ -1,85 +1,66 @@
 //! The payment provider: dead, and slow to answer what it has done. Nobody waits for it but messages.
 
-use std::time::Duration;
-
 use mamparo_core::BoxError;
 
-use super::Fault;
-use crate::gameday::customers::Customers;
-use crate::gameday::day::{Day, PATIENCE};
+use crate::gameday::customers::{Customers, Statuses};
+use crate::gameday::day::Day;
 
 const ORDERS: usize = 8;
 
-const BREAKER: (&str, &[(&str, &str)]) =
-    ("mamparo_breaker_state", &[("mamparo_dependency", "bank")]);
+const BREAKER: &str = r#"mamparo_breaker_state{mamparo_dependency="bank"}"#;
+const RETRIED: &str = r#"shop_messages_total{queue="payments.stock",settled="retry"}"#;
+const TIMED_OUT: &str =
+    r#"mamparo_attempts_total{mamparo_dependency="bank",mamparo_attempt_verdict="timeout"}"#;
 
-/// Charges of the orders that the bank has made, each under its own key.
-const CHARGED: &str = "SELECT count(*) FROM bank.charges WHERE key > $1";
+/// What the bank was paid: in all, and for one order.
+const CHARGES: &str = "SELECT count(*) FROM bank.charges WHERE key > $1";
+const CHARGED: &str = "SELECT count(*) FROM bank.charges WHERE key = $1";
+const ASKED: &str = "SELECT asked FROM bank.charges WHERE key = $1";
 
 pub(super) async fn dead(day: &mut Day) -> Result<(), BoxError> {
-    let before = day.ledger.count(CHARGED, "").await?;
+    let before = day.ledger.count(CHARGES, "").await?;
     day.town.kill("bank").await?;
     let answers = day.customers.crowd(ORDERS).await?;
-    let taken = answers.iter().filter(|answer| answer.status == 201).count();
-    day.table.row(
-        Fault::DeadBank,
-        "customers",
-        "orders are taken all the same",
-        format!("{taken} of {ORDERS}"),
-        taken == ORDERS,
-    );
+    let taken = answers.iter().all(|answer| answer.status == 201);
+    day.table
+        .customers("orders are taken all the same", Statuses(&answers), taken);
 
     let state = day
         .operators
-        .until("payments", BREAKER, |state| state == 2.0, PATIENCE)
+        .until("payments", BREAKER, |state| state == 2.0)
         .await;
-    let retry = (
-        "shop_messages_total",
-        &[("queue", "payments.stock"), ("settled", "retry")][..],
-    );
     let retried = day
         .operators
-        .until("payments", retry, |count| count > 0.0, PATIENCE)
+        .until("payments", RETRIED, |count| count > 0.0)
         .await;
     let seen = format!("breaker {state}, {retried} messages to the retry queue");
-    day.table.row(
-        Fault::DeadBank,
-        "operators",
+    let holds = state == 2.0 && retried > 0.0;
+    day.table.operators(
         "the bank's breaker opens, messages wait in the retry queue",
         seen,
-        state == 2.0 && retried > 0.0,
+        holds,
     );
 
     day.town.start("bank").await?;
-    let outcome = day.customers.outcome(&answers, PATIENCE).await?;
-    day.table.row(
-        Fault::DeadBank,
-        "customers",
-        "the bank back, all are confirmed",
-        &outcome,
-        outcome == format!("{ORDERS} CONFIRMED"),
-    );
-    let charged = day.ledger.count(CHARGED, "").await? - before;
-    day.table.row(
-        Fault::DeadBank,
-        "bank",
+    day.confirmed("the bank back, all are confirmed", &answers)
+        .await?;
+    let charged = day.ledger.count(CHARGES, "").await? - before;
+    let seen = format!("{charged} charges of {ORDERS} orders");
+    day.table.ledger(
         "each order is charged once",
-        format!("{charged} charges of {ORDERS} orders"),
+        seen,
         charged == i64::try_from(ORDERS)?,
     );
 
-    let again = day.traces.all()?;
-    let again = again
-        .iter()
+    let again = day
+        .traces
+        .all()?
+        .into_iter()
         .filter(|span| span.name == "process payments.stock" && span.is("shop.attempt", "2"));
     let again = again.count();
-    day.table.row(
-        Fault::DeadBank,
-        "traces",
-        "second attempts have spans of their own",
-        format!("{again} spans"),
-        again > 0,
-    );
+    let seen = format!("{again} spans");
+    day.table
+        .traces("second attempts have spans of their own", seen, again > 0);
     Ok(())
 }
 
@@ -88,47 +69,33 @@ pub(super) async fn lost_answer(day: &mut Day) -> Result<(), BoxError> {
     day.misbehave("bank", "latency_ms=7000").await?;
     let answer = day.customers.order(&Customers::somebody(), "book").await?;
     let order = answer.order().ok_or("no order was taken")?;
-    let charged = "SELECT count(*) FROM bank.charges WHERE key = $1";
-    day.ledger.until(charged, &order, 1, PATIENCE).await?;
+    day.ledger.until(CHARGED, &order, 1).await?;
     day.misbehave("bank", "latency_ms=0").await?;
-    let begun = mamparo_core::clock::now();
-    let outcome = day.customers.outcome(&[answer], PATIENCE).await?;
-    let seen = format!("{outcome} after {} s", begun.elapsed().as_secs());
-    let holds = outcome == "1 CONFIRMED" && begun.elapsed() < Duration::from_secs(20);
-    day.table.row(
-        Fault::LostAnswer,
-        "customers",
-        "confirmed, at the second attempt",
-        seen,
-        holds,
-    );
-    let asked = day
-        .ledger
-        .count("SELECT asked FROM bank.charges WHERE key = $1", &order)
+    day.confirmed("confirmed, at the second attempt", &[answer])
         .await?;
-    let charges = day.ledger.count(charged, &order).await?;
-    let seen = format!("asked {asked} times, {charges} charge");
-    day.table.row(
-        Fault::LostAnswer,
-        "bank",
-        "asked twice with one key, it charges once",
+
+    let (asked, charged) = (
+        day.ledger.count(ASKED, &order).await?,
+        day.ledger.count(CHARGED, &order).await?,
+    );
+    let seen = format!("asked {asked} times, {charged} charge");
+    day.table.ledger(
+        "asked again with the same key, the bank charges once",
         seen,
-        asked > 1 && charges == 1,
+        asked > 1 && charged == 1,
     );
-    let timed_out = (
-        "mamparo_attempts_total",
-        &[
-            ("mamparo_dependency", "bank"),
-            ("mamparo_attempt_verdict", "timeout"),
-        ][..],
-    );
-    let timed_out = day.operators.read("payments", timed_out).await;
-    day.table.row(
-        Fault::LostAnswer,
-        "operators",
-        "an attempt that timed out",
-        timed_out,
-        timed_out > 0.0,
+    let timed_out = day.operators.read("payments", TIMED_OUT).await;
+    day.table
+        .operators("an attempt that timed out", timed_out, timed_out > 0.0);
+    let spans = day.traces.of(&order)?;
+    let calls = spans
+        .iter()
+        .filter(|span| span.service == "payments" && span.name == "POST");
+    let calls = calls.count();
+    day.table.traces(
+        "a span for each call of the bank",
+        format!("{calls} spans"),
+        calls > 1,
     );
     Ok(())
 }

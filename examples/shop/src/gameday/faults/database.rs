@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use mamparo_core::BoxError;
 use mamparo_postgres::sqlx;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use super::Fault;
-use crate::gameday::customers::{Customers, Statuses};
-use crate::gameday::day::{Day, PATIENCE};
+use crate::gameday::customers::{Answer, Customers, Statuses};
+use crate::gameday::day::Day;
 
 const ORDERS: usize = 5;
 
@@ -20,99 +20,89 @@ const TOLD: &str =
     "SELECT count(*) FROM notifications.sent WHERE what = 'order.confirmed' AND order_id > $1";
 const WAITING: &str =
     "SELECT count(*) FROM orders.orders WHERE state = 'STOCK_RESERVED' AND id > $1";
-const PUBLISHED: (&str, &[(&str, &str)]) = ("shop_relay_published_total", &[]);
+const LOCK: &str = "SELECT id FROM orders.orders WHERE id = $1 FOR UPDATE";
+
+const PUBLISHED: &str = "shop_relay_published_total";
+const RETRIED: &str = r#"shop_messages_total{queue="payments.stock",settled="retry"}"#;
 
 pub(super) async fn pool_full(day: &mut Day) -> Result<(), BoxError> {
-    let fault = Fault::RequestPoolFull;
     let held = day.customers.order(&Customers::somebody(), "book").await?;
-    day.customers
-        .outcome(std::slice::from_ref(&held), PATIENCE)
-        .await?;
+    day.customers.outcome(std::slice::from_ref(&held)).await?;
     let held = held.order().ok_or("no order was taken")?;
-    let before = day
-        .ledger
-        .until(TOLD, "", 0, std::time::Duration::ZERO)
-        .await?;
+    let (before, published) = (
+        day.ledger.count(TOLD, "").await?,
+        day.operators.read("orders", PUBLISHED).await,
+    );
+    // These are under way when it happens.
     day.misbehave("bank", "latency_ms=4000").await?;
     let answers = day.customers.crowd(ORDERS).await?;
-    day.ledger
-        .until(WAITING, "", ORDERS.try_into()?, PATIENCE)
-        .await?;
+    let wanted = i64::try_from(ORDERS)?;
+    day.ledger.until(WAITING, "", wanted).await?;
 
-    // Somebody at a console locks a row, and everybody wants it.
+    // Somebody at a console locks a row that everybody wants.
     let mut console = day.ledger.pool().begin().await?;
-    let lock = "SELECT id FROM orders.orders WHERE id = $1 FOR UPDATE";
-    sqlx::query(lock).bind(&held).execute(&mut *console).await?;
-    let goes_on = Arc::new(AtomicBool::new(true));
-    let mut crowd = JoinSet::new();
-    for _ in 0..CROWD {
-        let (customers, held, goes_on) =
-            (day.customers.clone(), held.clone(), Arc::clone(&goes_on));
-        crowd.spawn(async move {
-            while goes_on.load(Relaxed) {
-                // Whatever they are told: they ask again.
-                drop(customers.cancel(&held).await);
-            }
-        });
-    }
-    tokio::time::sleep(day.settings.database.request_wait).await;
-    let published = day.operators.read("orders", PUBLISHED).await;
-    let wanted = before + i64::try_from(ORDERS)?;
-    let told = day.ledger.until(TOLD, "", wanted, PATIENCE).await? - before;
+    sqlx::query(LOCK).bind(&held).execute(&mut *console).await?;
+    let crowd = Crowd::begin(&day.customers, &held);
+    sleep(day.settings.database.request_wait).await;
+    let told = day.ledger.until(TOLD, "", before + wanted).await? - before;
     let published = day.operators.read("orders", PUBLISHED).await - published;
     let mut asked = Vec::new();
     for _ in 0..5 {
         asked.push(day.customers.get(&format!("/orders/{held}")).await?);
     }
-    goes_on.store(false, Relaxed);
     console.rollback().await?;
     day.misbehave("bank", "latency_ms=0").await?;
-    crowd.join_all().await;
+    crowd.end().await;
 
-    let refused = asked
-        .iter()
-        .filter(|answer| answer.status == 503 && answer.retry_after.is_some());
-    let seen = Statuses(&asked).to_string();
-    day.table.row(
-        fault,
-        "customers",
+    let is_refused = |answer: &&Answer| answer.status == 503 && answer.retry_after.is_some();
+    let refused = asked.iter().filter(is_refused).count();
+    day.table.customers(
         "who asks finds no connection: 503, Retry-After",
-        seen,
-        refused.count() > 0,
+        Statuses(&asked),
+        refused > 0,
     );
     let seen = format!("{told} of {ORDERS} confirmed and told meanwhile");
-    day.table.row(
-        fault,
-        "customers",
-        "sagas that had begun go on",
-        seen,
-        told == i64::try_from(ORDERS)?,
-    );
-    day.table.row(
-        fault,
-        "operators",
+    day.table
+        .customers("sagas that had begun go on", seen, told == wanted);
+    day.table.operators(
         "the relay still moves",
         format!("{published} events"),
         published >= 5.0,
     );
-    let outcome = day.customers.outcome(&answers, PATIENCE).await?;
-    day.table.row(
-        fault,
-        "customers",
-        "once the lock is gone, all is well",
-        &outcome,
-        outcome == format!("{ORDERS} CONFIRMED"),
-    );
-    Ok(())
+    day.confirmed("once the lock is gone, all is well", &answers)
+        .await
+}
+
+/// Customers who all want to cancel one order, whatever they are told.
+struct Crowd {
+    asking: JoinSet<()>,
+    goes_on: Arc<AtomicBool>,
+}
+
+impl Crowd {
+    fn begin(customers: &Customers, order: &str) -> Self {
+        let goes_on = Arc::new(AtomicBool::new(true));
+        let mut asking = JoinSet::new();
+        for _ in 0..CROWD {
+            let (customers, goes_on) = (customers.clone(), Arc::clone(&goes_on));
+            let order = order.to_owned();
+            asking.spawn(async move {
+                while goes_on.load(Relaxed) {
+                    drop(customers.cancel(&order).await);
+                }
+            });
+        }
+        Self { asking, goes_on }
+    }
+
+    async fn end(self) {
+        self.goes_on.store(false, Relaxed);
+        self.asking.join_all().await;
+    }
 }
 
 pub(super) async fn deadlock(day: &mut Day) -> Result<(), BoxError> {
-    let fault = Fault::Deadlock;
-    let retries = (
-        "shop_messages_total",
-        &[("queue", "payments.stock"), ("settled", "retry")][..],
-    );
-    let before = day.operators.read("payments", retries).await;
+    let before = day.operators.read("payments", RETRIED).await;
     day.ledger
         .run("CREATE SEQUENCE payments.undone;
               CREATE FUNCTION payments.undo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -124,29 +114,18 @@ pub(super) async fn deadlock(day: &mut Day) -> Result<(), BoxError> {
               CREATE TRIGGER undo BEFORE UPDATE ON payments.charges FOR EACH ROW EXECUTE FUNCTION payments.undo()")
         .await?;
     let answer = day.customers.order(&Customers::somebody(), "book").await?;
-    let outcome = day.customers.outcome(&[answer], PATIENCE).await?;
+    day.confirmed("the order is confirmed", &[answer]).await?;
     day.ledger
         .run("DROP TRIGGER undo ON payments.charges; DROP FUNCTION payments.undo; DROP SEQUENCE payments.undone")
         .await?;
-    day.table.row(
-        fault,
-        "customers",
-        "the order is confirmed",
-        &outcome,
-        outcome == "1 CONFIRMED",
-    );
-    let deadlocks = day
-        .operators
-        .read("payments", ("shop_deadlocks_total", &[]))
-        .await;
-    let retried = day.operators.read("payments", retries).await - before;
+    let deadlocks = day.operators.read("payments", "shop_deadlocks_total").await;
+    let retried = day.operators.read("payments", RETRIED).await - before;
     let seen = format!("{deadlocks} deadlocks, {retried} messages to the retry queue");
-    day.table.row(
-        fault,
-        "operators",
+    let holds = deadlocks >= 2.0 && retried == 0.0;
+    day.table.operators(
         "40P01 is tried again in the process, 50 ms apart",
         seen,
-        deadlocks >= 2.0 && retried == 0.0,
+        holds,
     );
     Ok(())
 }

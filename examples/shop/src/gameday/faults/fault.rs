@@ -31,7 +31,7 @@ pub(crate) enum Fault {
     RequestPoolFull,
     /// Transactions are undone by deadlocks.
     Deadlock,
-    /// One client asks 310 times.
+    /// One client asks 400 times at once.
     GreedyClient,
     /// A release can't read payments: the saga of each order sticks.
     StuckSaga,

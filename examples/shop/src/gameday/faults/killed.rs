@@ -6,114 +6,73 @@ use mamparo_core::BoxError;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::Fault;
-use crate::gameday::customers::{Customers, Statuses};
-use crate::gameday::day::{Day, PATIENCE};
+use crate::common::bus::QUEUES;
+use crate::gameday::customers::{Answer, Customers};
+use crate::gameday::day::Day;
 
 const ORDERS: u32 = 24;
+const SERVICES: [&str; 5] = [
+    "payments",
+    "inventory",
+    "orders",
+    "notifications",
+    "gateway",
+];
 
 /// Between two customers, so that the last come when the last service is killed.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-const CHARGED: &str = "SELECT count(*) FROM bank.charges WHERE key > $1";
+const CHARGES: &str = "SELECT count(*) FROM bank.charges WHERE key > $1";
 const TOLD: &str =
     "SELECT count(*) FROM notifications.sent WHERE what = 'order.confirmed' AND order_id > $1";
+const ORDERED: &str = "SELECT count(*) FROM orders.orders WHERE customer = $1";
+const DEAD: &str = r#"shop_queue_depth{which="dead"}"#;
 
 pub(super) async fn killed(day: &mut Day) -> Result<(), BoxError> {
-    let fault = Fault::KilledServices;
-    let (charged, told) = (
-        day.ledger.count(CHARGED, "").await?,
-        day.ledger.count(TOLD, "").await?,
-    );
+    let charged = day.ledger.count(CHARGES, "").await?;
+    let told = day.ledger.count(TOLD, "").await?;
+    let names: Vec<String> = (0..ORDERS).map(|_| Customers::somebody()).collect();
     let mut ordering = JoinSet::new();
-    let mut names = Vec::new();
-    for number in 0..ORDERS {
-        let (customers, name) = (day.customers.clone(), Customers::somebody());
-        names.push(name.clone());
+    for (name, number) in names.clone().into_iter().zip(0..) {
+        let customers = day.customers.clone();
         ordering.spawn(async move {
             sleep(BETWEEN * number).await;
             customers.insist(&name).await
         });
     }
-    for service in [
-        "payments",
-        "inventory",
-        "orders",
-        "notifications",
-        "gateway",
-    ] {
+    for service in SERVICES {
         sleep(2 * BETWEEN).await;
         day.town.kill(service).await?;
         sleep(2 * BETWEEN).await;
         day.town.start(service).await?;
     }
-    let answers: Result<Vec<_>, BoxError> = ordering.join_all().await.into_iter().collect();
+    let answers: Result<Vec<Answer>, BoxError> = ordering.join_all().await.into_iter().collect();
     let answers = answers?;
-    let mut twice = 0;
+    day.confirmed("who tries again with the same key is served", &answers)
+        .await?;
+    let mut otherwise = 0;
     for name in &names {
-        let orders = "SELECT count(*) FROM orders.orders WHERE customer = $1";
-        twice += i64::from(day.ledger.count(orders, name).await? != 1);
+        otherwise += i64::from(day.ledger.count(ORDERED, name).await? != 1);
     }
-    let seen = format!("{}, {twice} with none or two", Statuses(&answers));
-    day.table.row(
-        fault,
-        "customers",
-        "who tries again with the same key has one order",
-        seen,
-        twice == 0,
-    );
+    let seen = format!("{otherwise} customers with none or two");
+    day.table
+        .ledger("each customer has one order", seen, otherwise == 0);
 
-    let outcome = day.customers.outcome(&answers, PATIENCE).await?;
-    day.table.row(
-        fault,
-        "customers",
-        "all are confirmed",
-        &outcome,
-        outcome == format!("{ORDERS} CONFIRMED"),
-    );
-    let charged = day.ledger.count(CHARGED, "").await? - charged;
-    let wanted = told + i64::from(ORDERS);
-    let told = day.ledger.until(TOLD, "", wanted, PATIENCE).await? - told;
+    let wanted = i64::from(ORDERS);
+    let charged = day.ledger.count(CHARGES, "").await? - charged;
+    let told = day.ledger.until(TOLD, "", told + wanted).await? - told;
     let seen = format!("{charged} charges, {told} notifications");
-    let once = charged == i64::from(ORDERS) && told == i64::from(ORDERS);
-    day.table.row(
-        fault,
-        "bank",
+    day.table.ledger(
         "each is charged once, and told once",
         seen,
-        once,
+        (charged, told) == (wanted, wanted),
     );
 
     let mut dead = 0.0;
-    for (service, queue) in [
-        ("orders", "orders.saga"),
-        ("payments", "payments.stock"),
-        ("inventory", "inventory.orders"),
-    ] {
-        let series = (
-            "shop_queue_depth",
-            &[("queue", queue), ("which", "dead")][..],
-        );
-        dead += day.operators.read(service, series).await;
+    for (service, ..) in QUEUES {
+        dead += day.operators.read(service, DEAD).await;
     }
-    day.table.row(
-        fault,
-        "operators",
-        "a crash makes no dead letter",
-        format!("{dead}"),
-        dead == 0.0,
-    );
-    let order = answers
-        .last()
-        .and_then(|answer| answer.order())
-        .unwrap_or_default();
-    let services = day.traces.services(&order)?;
-    day.table.row(
-        fault,
-        "traces",
-        "an order is still followed through 8 services",
-        services.join(", "),
-        services.len() == 8,
-    );
-    Ok(())
+    day.table
+        .operators("a crash makes no dead letter", dead, dead == 0.0);
+    day.followed(&answers).await
 }

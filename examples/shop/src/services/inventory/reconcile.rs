@@ -8,7 +8,7 @@ use mamparo_durable::supervise::{Watch, Worker};
 use mamparo_postgres::sqlx;
 use serde::Deserialize;
 
-use super::release;
+use super::stock::release;
 use crate::common::client::Dependency;
 use crate::common::shop::Shop;
 

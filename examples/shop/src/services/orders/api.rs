@@ -14,7 +14,8 @@ use mamparo_postgres::sqlx;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Orders, saga};
+use super::saga;
+use super::service::Orders;
 use crate::services::catalog::Product;
 
 const REFUSED: ProblemType = ProblemType::new(

@@ -1,11 +1,4 @@
-//! Takes orders, tells what has become of them, and follows each saga.
-//!
-//! - `api` answers clients: an order is taken whole or not at all, a list may lack the products' names;
-//! - `saga` is what an event does to an order;
-//! - the watchdog here cancels what has waited for its payment for ten minutes.
-
-mod api;
-mod saga;
+//! The process of orders. Its watchdog cancels what has waited for its payment for ten minutes.
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -15,6 +8,7 @@ use mamparo_core::BoxError;
 use mamparo_durable::events::Watchdog;
 use mamparo_postgres::PostgresIdempotency;
 
+use super::{api, saga};
 use crate::common::bus::{Bus, Heard, Hears};
 use crate::common::client::Dependency;
 use crate::common::serve::{Server, layers};
@@ -42,16 +36,16 @@ CREATE TABLE IF NOT EXISTS orders.history (
 )";
 
 #[derive(Clone)]
-struct Orders {
-    shop: Shop,
-    catalog: Dependency,
-    customers: Dependency,
-    keys: PostgresIdempotency,
+pub(super) struct Orders {
+    pub(super) shop: Shop,
+    pub(super) catalog: Dependency,
+    pub(super) customers: Dependency,
+    pub(super) keys: PostgresIdempotency,
     /// This is the release that can't read payments.
     has_bug: bool,
 }
 
-pub(super) async fn run(place: Place) -> Result<(), BoxError> {
+pub(in crate::services) async fn run(place: Place) -> Result<(), BoxError> {
     let server = Server::open(&place)?;
     let policies = policies(&place)?;
     let shop = Shop::open(&place, TABLES).await?;
