@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What is broken, once of each kind; the whole day takes four minutes.
+/// What is broken, once of each kind; the whole day takes two minutes.
 const FAULTS: [&str; 5] = [
     "calm",
     "catalog-stopped",

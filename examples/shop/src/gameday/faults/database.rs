@@ -29,10 +29,7 @@ pub(super) async fn pool_full(day: &mut Day) -> Result<(), BoxError> {
     let held = day.customers.order(&Customers::somebody(), "book").await?;
     day.customers.outcome(std::slice::from_ref(&held)).await?;
     let held = held.order().ok_or("no order was taken")?;
-    let (before, published) = (
-        day.ledger.count(TOLD, "").await?,
-        day.operators.read("orders", PUBLISHED).await,
-    );
+    let before = day.ledger.count(TOLD, "").await?;
     // These are under way when it happens.
     day.misbehave("bank", "latency_ms=4000").await?;
     let answers = day.customers.crowd(ORDERS).await?;
@@ -44,6 +41,7 @@ pub(super) async fn pool_full(day: &mut Day) -> Result<(), BoxError> {
     sqlx::query(LOCK).bind(&held).execute(&mut *console).await?;
     let crowd = Crowd::begin(&day.customers, &held);
     sleep(day.settings.database.request_wait).await;
+    let published = day.operators.read("orders", PUBLISHED).await;
     let told = day.ledger.until(TOLD, "", before + wanted).await? - before;
     let published = day.operators.read("orders", PUBLISHED).await - published;
     let mut asked = Vec::new();
