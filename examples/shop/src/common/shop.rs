@@ -62,7 +62,7 @@ impl Shop {
         Ok(shop)
     }
 
-    /// Makes an event of an order, for [`put`](Self::put) or as what a change returns.
+    /// Makes an event of an order.
     pub(crate) fn event(
         &self,
         order: &str,
