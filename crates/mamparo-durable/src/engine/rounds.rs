@@ -1,5 +1,6 @@
 //! The reconciler's rounds.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,14 +8,20 @@ use tokio::sync::watch;
 
 use super::Task;
 use super::health::Health;
+use super::turns::Turns;
 use crate::backend::BackendError;
 use crate::handler::{Cycle, Listener, Reconciler};
 use crate::supervise::{is_stopped, until_stop};
+
+/// What waits for its turn is not lost: while there are more than pass, it is fired or sent again no sooner.
+const WHILE_FULL: Duration = Duration::from_secs(3_600);
 
 /// Runs a cycle of the reconciler every so often.
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
     pub(super) reconciler: Reconciler,
+    /// What is waited for before something is handled.
+    pub(super) turns: Vec<Turns>,
     pub(super) every: Duration,
     pub(super) health: Arc<Health>,
     pub(super) listener: Arc<dyn Listener>,
@@ -30,7 +37,7 @@ impl Rounds {
     pub(super) async fn run(self) -> Result<(), BackendError> {
         let mut last = Cycle::default();
         while !is_stopped(&self.stop) {
-            match self.reconciler.cycle(last).await {
+            match self.reconciler().cycle(last).await {
                 Ok(cycle) => {
                     self.health.works(Task::Reconciler, true);
                     last = cycle;
@@ -46,5 +53,13 @@ impl Rounds {
             until_stop(&self.stop, self.every.mul_f64(spread)).await;
         }
         Ok(())
+    }
+
+    fn reconciler(&self) -> Cow<'_, Reconciler> {
+        if self.turns.iter().any(Turns::are_full) {
+            Cow::Owned(self.reconciler.clone().no_sooner(WHILE_FULL))
+        } else {
+            Cow::Borrowed(&self.reconciler)
+        }
     }
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use mamparo::rate_limit::{NoLimits, OneLimit, RateLimit, RateLimitLayer, RateLimitPolicy};
 use mamparo_core::BoxError;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
-use tower_layer::Layer as _;
 use tower_service::Service;
 
 use super::hands::{Begins, Hands};
@@ -16,16 +14,13 @@ use super::pump::{Pump, PumpSettings};
 use super::rounds::Rounds;
 use super::turns::{InTurn, Turns};
 use super::{Engine, EngineError, RequestHandler, Running, Task};
-use crate::backend::{BoxFuture, Delivery, QueueName, Request};
-use crate::handler::{AnswerHandler, FireHandler, Handled};
+use crate::backend::{BoxFuture, QueueName, Request};
+use crate::handler::{AnswerHandler, FireHandler};
 use crate::machine::Answer;
 use crate::supervise::{Make, Restarted};
 
 /// As many dependencies whose breaker is open wait to be moved; more are told again by their next fire.
 const MAX_OPEN: usize = 64;
-
-/// By its own rate, or by that of all engines on the store.
-type Limited<S> = InTurn<RateLimit<S, OneLimit, NoLimits>>;
 
 /// Starts an engine's tasks.
 pub(super) fn start<S>(engine: Engine, sender: S) -> Running
@@ -92,16 +87,21 @@ impl Starting {
         let answers = self.pump(Task::Answers, settings.answers, |hands| {
             Begins::new(AnswerHandler::new(runner.clone()), hands)
         });
-        let fires = FireHandler::new(runner.clone(), gate);
-        let fires = self.pump(Task::Fires, settings.fires, |hands| {
-            self.limited("fires", Begins::new(fires, hands))
+        let turns = ["fires", "requests"].map(|name| self.turns(name));
+        let [fires, requests] = turns.clone();
+        let handler = FireHandler::new(runner.clone(), gate);
+        let fires = self.pump(Task::Fires, settings.fires, |hands| InTurn {
+            inner: Begins::new(handler, hands),
+            turns: fires,
         });
-        let requests = RequestHandler::new(runner.clone(), sender);
-        let requests = self.pump(Task::Requests, settings.requests, |hands| {
-            self.limited("requests", Begins::new(requests, hands))
+        let handler = RequestHandler::new(runner.clone(), sender);
+        let requests = self.pump(Task::Requests, settings.requests, |hands| InTurn {
+            inner: Begins::new(handler, hands),
+            turns: requests,
         });
         let rounds = Rounds {
             reconciler: settings.reconciler.clone(),
+            turns: turns.into_iter().flatten().collect(),
             every: settings.reconcile_every,
             health: Arc::clone(&self.engine.health),
             listener: Arc::clone(&runner.listener),
@@ -131,20 +131,10 @@ impl Starting {
         ]
     }
 
-    /// Bounds how often something passes, if the engine has such a bound; for all engines together where the backend can.
-    fn limited<S>(&self, name: &str, service: S) -> Limited<S>
-    where
-        S: Service<Delivery, Response = Handled, Error = BoxError>,
-    {
-        let rate = self.engine.settings.rate;
-        let limits = self.engine.backend().limits().filter(|_| !rate.is_off());
-        let turns = limits.map(|limits| Turns::new(Arc::clone(limits), &rate, name));
-        let own = match turns {
-            Some(_) => RateLimitPolicy::off(),
-            None => rate,
-        };
-        let inner = RateLimitLayer::new(own).dependency("engine").layer(service);
-        InTurn { inner, turns }
+    /// What bounds how often something passes, if the engine has such a bound; for all engines together where the backend can.
+    fn turns(&self, name: &str) -> Option<Turns> {
+        let rate = &self.engine.settings.rate;
+        (!rate.is_off()).then(|| Turns::new(self.engine.backend().limits(), rate, name))
     }
 
     fn pump<S>(&self, task: Task, at_once: usize, service: impl FnOnce(Hands) -> S) -> Pump<S> {

@@ -1,5 +1,7 @@
 //! Finds what is stuck.
 
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use mamparo_core::InvalidSetting;
 
@@ -40,10 +42,10 @@ impl Reconciler {
             reconciler: Self {
                 runner,
                 patience: Patience {
-                    scheduling: std::time::Duration::from_secs(60),
-                    scheduled: std::time::Duration::from_secs(60),
-                    sending: std::time::Duration::from_secs(60),
-                    in_flight: std::time::Duration::from_secs(3600),
+                    scheduling: Duration::from_secs(60),
+                    scheduled: Duration::from_secs(60),
+                    sending: Duration::from_secs(60),
+                    in_flight: Duration::from_secs(3600),
                 },
                 limit: 1_000,
                 at_once: 64,
@@ -83,6 +85,20 @@ impl Reconciler {
         }
         self.tell(before, cycle);
         Ok(cycle)
+    }
+
+    /// Leaves what waits for a message alone for so long at least.
+    pub(crate) fn no_sooner(mut self, patience: Duration) -> Self {
+        let Patience {
+            scheduled,
+            sending,
+            in_flight,
+            ..
+        } = &mut self.patience;
+        for state in [scheduled, sending, in_flight] {
+            *state = patience.max(*state);
+        }
+        self
     }
 
     async fn mend(&self, record: Record) -> Result<Handled, BackendError> {

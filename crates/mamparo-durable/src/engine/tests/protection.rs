@@ -5,11 +5,11 @@ use std::time::Duration;
 use mamparo::rate_limit::RateLimitPolicy;
 use mamparo_core::{BoxError, Dependency, Reason, Rejection};
 
-use super::support::{Heard, MINUTE, Paused, Sent, ended, on, payment, stored};
-use crate::backend::Request;
+use super::support::{Heard, MINUTE, Paused, Sent, ended, id, on, payment, policies, stored};
+use crate::backend::{Backend, Message, QueueName, Request};
 use crate::engine::Engine;
 use crate::handler::Gatekeeper;
-use crate::machine::{Answer, End, Gate, Outcome, State, Terms, Utc};
+use crate::machine::{Answer, Cause, End, Gate, Outcome, State, Terms, Utc};
 use crate::memory::Memory;
 use crate::policy::{Policies, Policy, Wait};
 
@@ -43,6 +43,80 @@ async fn a_herd_passes_at_the_rate_and_no_faster() {
     assert!((19..=22).contains(&last.as_secs()), "{last:?}");
     assert_eq!(engine.status().await.unwrap().dead(), 0);
     running.stop().await.unwrap();
+}
+
+/// What is delivered again and again, of a transaction that has gone on, would keep the others out.
+#[tokio::test(start_paused = true)]
+async fn a_fire_that_is_not_wanted_pays_no_turn() {
+    let clock = Paused::new();
+    let rate = RateLimitPolicy::per(Duration::from_secs(1), 10);
+    let rate = rate.burst(1).max_wait(MINUTE).build().unwrap();
+    for shared in [true, false] {
+        let backend = Memory::new(clock).backend();
+        let backend = if shared {
+            backend
+        } else {
+            without_limits(&backend)
+        };
+        let engine = Engine::builder(backend)
+            .wall_clock(clock)
+            .policies(policies());
+        let engine = engine.rate(rate).build().unwrap();
+        let running = engine.run(Sent::default().provider());
+        engine.begin(payment("done")).await.unwrap();
+        ended(&engine, "done").await;
+        let refused = Answer::new(1, 0, Outcome::Refused);
+        engine.begin(payment("p").answered(refused)).await.unwrap();
+        let fires = engine.backend().queue(QueueName::Fires);
+        fires.publish(vec![fire("done", 1); 100]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        fires.publish(vec![fire("p", 2)]).await.unwrap();
+        let began = mamparo_core::clock::now();
+        ended(&engine, "p").await;
+        let took = mamparo_core::clock::now() - began;
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        running.stop().await.unwrap();
+    }
+}
+
+/// 200 at one a second: most wait for longer than the reconciler's patience with what is due.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_its_turn_is_not_taken_for_lost() {
+    let clock = Paused::new();
+    let rate = RateLimitPolicy::per(Duration::from_secs(1), 1).burst(1);
+    let engine = on(&Memory::new(clock), clock).rate(rate.build().unwrap());
+    let engine = engine.build().unwrap();
+    let sent = Sent::default();
+    let running = engine.run(sent.provider());
+    let names: Vec<_> = (0..200).map(|number| format!("p{number}")).collect();
+    for name in &names {
+        let refused = Answer::new(1, 0, Outcome::Refused);
+        engine.begin(payment(name).answered(refused)).await.unwrap();
+    }
+    for name in &names {
+        ended(&engine, name).await;
+        let history = engine.history(&id(name), 0, 10).await.unwrap();
+        assert!(
+            history.iter().all(|event| event.cause != Cause::Refired),
+            "{name}"
+        );
+    }
+    assert_eq!(sent.keys().len(), 200);
+    running.stop().await.unwrap();
+}
+
+fn fire(name: &str, attempt: u32) -> Message {
+    let (id, seq) = (id(name), 0);
+    Message::Fire { id, attempt, seq }
+}
+
+fn without_limits(whole: &Backend) -> Backend {
+    let queues = QueueName::ALL.map(|name| Arc::clone(whole.queue(name)));
+    Backend::new(
+        Arc::clone(whole.store()),
+        Arc::clone(whole.scheduler()),
+        queues,
+    )
 }
 
 /// A stop does not wait for those whose turn has not come.
