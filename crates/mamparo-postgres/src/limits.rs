@@ -32,10 +32,15 @@ const MAKE: &str = "INSERT INTO limits (key, full_at) VALUES ($1, 0) ON CONFLICT
 #[cfg(test)]
 pub(crate) const STATEMENTS: [(&str, &str, usize); 1] = [("limit", TAKE, 5)];
 
-impl LimitStore for Postgres {
+/// Not the tables itself: its keys are neither named nor pruned, which does for the two limits of the engines, and not for one a caller.
+#[derive(Debug)]
+pub(crate) struct EngineLimits(pub(crate) Postgres);
+
+impl LimitStore for EngineLimits {
     fn take(&self, ask: Ask) -> Taking<'_> {
         Box::pin(async move {
             let taken = self
+                .0
                 .database()
                 .with(move |connection| Box::pin(take(connection, ask)))
                 .await;

@@ -8,6 +8,7 @@ use mamparo_durable::machine::Utc;
 use tokio::sync::Mutex;
 
 use crate::database::{Database, options};
+use crate::limits::EngineLimits;
 use crate::queue::PostgresQueue;
 use crate::read::{Loader, Loads};
 use crate::schema;
@@ -102,8 +103,8 @@ impl Postgres {
         let this = Arc::new(self.clone());
         let queues = QueueName::ALL.map(|name| self.queue(name));
         Backend::new(this.clone(), this.clone(), queues)
-            .with_outbox(this.clone())
-            .with_limits(this)
+            .with_outbox(this)
+            .with_limits(Arc::new(EngineLimits(self.clone())))
     }
 
     /// Returns one of the queues.

@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mamparo_core::clock::WallClock;
 use tokio::sync::Notify;
 
+use super::limits::EngineLimits;
 use super::queue::MemoryQueue;
 use super::world::World;
 use crate::backend::{Backend, Queue, QueueName};
@@ -46,8 +47,8 @@ impl Memory {
         let this = Arc::new(self.clone());
         let queues = QueueName::ALL.map(|name| self.queue(name));
         Backend::new(this.clone(), this.clone(), queues)
-            .with_outbox(this.clone())
-            .with_limits(this)
+            .with_outbox(this)
+            .with_limits(Arc::new(EngineLimits(self.clone())))
     }
 
     /// Returns one of the queues.

@@ -12,6 +12,7 @@ use rusqlite::Connection;
 
 use super::SqliteDurableBuilder;
 use super::error::{Failed, whole};
+use super::limits::EngineLimits;
 use super::queue::SqliteQueue;
 use super::schema::PART;
 use super::wake::Wakes;
@@ -73,8 +74,8 @@ impl SqliteDurable {
         let this = Arc::new(self.clone());
         let queues = QueueName::ALL.map(|name| self.queue(name));
         Backend::new(this.clone(), this.clone(), queues)
-            .with_outbox(this.clone())
-            .with_limits(this)
+            .with_outbox(this)
+            .with_limits(Arc::new(EngineLimits(self.clone())))
     }
 
     /// Returns one of the queues.

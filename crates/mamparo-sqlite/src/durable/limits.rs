@@ -14,10 +14,16 @@ const FIND: &str = "SELECT full_at FROM mamparo_durable_limit WHERE key = ?1";
 const KEEP: &str = "INSERT INTO mamparo_durable_limit (key, full_at) VALUES (?1, ?2)
     ON CONFLICT (key) DO UPDATE SET full_at = excluded.full_at";
 
-impl LimitStore for SqliteDurable {
+/// Not the file itself: its keys are neither named nor pruned, which does for the two limits of the engines, and not for one a caller.
+#[derive(Debug)]
+pub(super) struct EngineLimits(pub(super) SqliteDurable);
+
+impl LimitStore for EngineLimits {
     fn take(&self, ask: Ask) -> Taking<'_> {
         Box::pin(async move {
-            let taken = self.write(move |file, this| take(file, &ask, this.nanos()));
+            let taken = self
+                .0
+                .write(move |file, this| take(file, &ask, this.nanos()));
             taken.await.map_err(|failed| BoxError::from(failed.0))
         })
     }

@@ -62,11 +62,18 @@ impl Bucket {
         self.alone.load(Relaxed)
     }
 
-    /// Spends what was taken before, of which only so much counts.
-    pub(super) fn spend(&self, cost: u32, at_most: u32) -> bool {
-        let spend = |prepaid: u32| prepaid.min(at_most).checked_sub(cost.max(1));
+    /// Spends what was taken before.
+    pub(super) fn spend(&self, cost: u32) -> bool {
+        let spend = |prepaid: u32| prepaid.checked_sub(cost.max(1));
         (self.prepaid.load(Relaxed) >= cost.max(1))
             && self.prepaid.try_update(Relaxed, Relaxed, spend).is_ok()
+    }
+
+    /// Forgets what was taken before, but for so much: it was for others, who went away.
+    pub(super) fn keep(&self, at_most: u32) {
+        if self.prepaid.load(Relaxed) > at_most {
+            self.prepaid.fetch_min(at_most, Relaxed);
+        }
     }
 
     /// Keeps what was taken and is not spent yet.

@@ -14,7 +14,7 @@ use super::bucket::{Bucket, Place};
 use super::layer::Since;
 use super::shared::{Ask, Granted, LimitStore, Replicas};
 use super::state::{Decision, Gcra};
-use super::waiting::Turn;
+use super::waiting::{LATE, Turn};
 
 /// How long a call waits at least after the store has refused it, whatever the clocks say.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -31,6 +31,7 @@ pub(super) struct Common {
 }
 
 /// What is known of a call without asking.
+#[derive(Clone, Copy)]
 pub(super) enum AtOnce {
     Pass,
     Refused { wait: u64 },
@@ -85,7 +86,8 @@ impl Common {
         if bucket.is_waited_for() {
             return AtOnce::Ask;
         }
-        if bucket.spend(cost, self.keep()) {
+        bucket.keep(self.keep());
+        if bucket.spend(cost) {
             return AtOnce::Pass;
         }
         match gcra.decide(bucket.meter.full_at(), now, cost) {
@@ -143,13 +145,16 @@ impl Asker {
     /// Asks until it may pass, or until it would take too long.
     ///
     /// Those that wait for one limit ask one after the other, each for all behind it.
-    pub(super) async fn turn(self, (overdue, until): (Instant, Instant)) -> Turn {
+    pub(super) async fn turn(self, (overdue, until): (Instant, Instant), end: Instant) -> Turn {
         let (common, bucket, cost) = (&*self.common, &*self.place.bucket, self.place.cost);
         // Without it when that takes too long: the limit holds all the same.
-        let _turn = timeout_at(overdue, bucket.turn.lock()).await.ok();
+        let turn = timeout_at(overdue.min(end), bucket.turn.lock()).await;
+        if turn.is_err() && end <= overdue {
+            return LATE;
+        }
         let mut waited = false;
         loop {
-            if bucket.spend(cost, u32::MAX) {
+            if bucket.spend(cost) {
                 return Turn::Pass {
                     taken: None,
                     waited,

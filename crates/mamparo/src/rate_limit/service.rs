@@ -11,7 +11,7 @@ use mamparo_core::{BoxError, CallContext, Gate, Rejection};
 use tower_service::Service;
 
 use super::bucket::Bucket;
-use super::common::{AtOnce, Common};
+use super::common::AtOnce;
 use super::error::too_costly;
 use super::layer::Shared;
 use super::limit::Limit;
@@ -64,8 +64,10 @@ where
         let now = CallContext::now();
         let (gcra, nanos) = (shared.policy.gcra, shared.since.nanos(now));
         if let Some(common) = &shared.common {
-            let common = Arc::clone(common);
-            return self.in_common(request, (own, cost), now, &common);
+            let known = gcra
+                .fits(cost)
+                .then(|| common.at_once(bucket, gcra, nanos, cost));
+            return self.in_common(request, (own, cost), now, known);
         }
         let waits = !shared.policy.max_wait().is_zero() && bucket.is_waited_for();
         let refused = if waits {
@@ -111,29 +113,24 @@ impl<S, C: Clone, L: Clone> RateLimit<S, C, L> {
         }
     }
 
-    /// Passes, asks, or is refused, where replicas share the limit.
+    /// Passes, asks, or is refused, where replicas share the limit; nothing is known of what never passes.
     fn in_common<Req>(
         &mut self,
         request: Req,
         (own, cost): (Option<Arc<Bucket>>, u32),
         now: Instant,
-        common: &Common,
+        known: Option<AtOnce>,
     ) -> RateLimitFuture<S, C, L, Req>
     where
         S: Service<Req> + Clone,
     {
-        let shared = &*self.shared;
-        let (gcra, nanos) = (shared.policy.gcra, shared.since.nanos(now));
-        let bucket = own.as_ref().unwrap_or(&shared.one);
-        if !gcra.fits(cost) {
-            return self.not_now(request, own, cost, now, Decision::Never);
-        }
-        let refused = match common.at_once(bucket, gcra, nanos, cost) {
-            AtOnce::Pass => return self.pass(request, own, None),
-            AtOnce::Refused { wait } if shared.policy.max_wait().is_zero() => {
+        let refused = match known {
+            None => Decision::Never,
+            Some(AtOnce::Pass) => return self.pass(request, own, None),
+            Some(AtOnce::Refused { wait }) if self.shared.policy.max_wait().is_zero() => {
                 Decision::NotYet { wait }
             }
-            AtOnce::Refused { .. } | AtOnce::Ask => {
+            Some(AtOnce::Refused { .. } | AtOnce::Ask) => {
                 self.inner.release();
                 let limit = self.limit(own);
                 return match Waiting::begin((self.inner.clone(), request), (limit, cost), now) {

@@ -78,11 +78,11 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
         }
         let place = Place::take(Arc::clone(bucket), cost);
         let wait = limit.wait(now, place.total);
-        let longest = match context.attempt_remaining(now) {
+        let left = match context.attempt_remaining(now) {
             Some(remaining) => remaining.saturating_sub(MIN_ATTEMPT),
             None => Duration::MAX,
         };
-        let longest = longest.min(policy.max_wait());
+        let longest = left.min(policy.max_wait());
         let full = place.total > u64::from(policy.settings.max_waiting);
         let too_late = Duration::from_nanos(wait) > longest;
         // What replicas share is asked for, whatever is known: it may be another's wait that is reckoned with here.
@@ -108,7 +108,8 @@ impl<S, C, L, Req> Waiting<S, C, L, Req> {
                     dependency: shared.dependency,
                     observer: shared.observer.clone(),
                 };
-                Box::pin(asker.turn((overdue, until)))
+                let end = clock::later(now, left.saturating_add(GRAIN));
+                Box::pin(asker.turn((overdue, until), end))
             }
         };
         Ok(Box::new(Self {
@@ -192,6 +193,6 @@ async fn turn(
 }
 
 /// How long it takes is reckoned by whoever tells the caller.
-const LATE: Turn = Turn::TooLate {
+pub(super) const LATE: Turn = Turn::TooLate {
     wait: Duration::ZERO,
 };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mamparo_core::{Event, Observer, Reason, What, clock};
+use mamparo_core::{CallContext, Deadline, Event, Observer, Reason, What, carry, clock};
 use tokio::task::JoinSet;
 use tower::{Layer, ServiceExt};
 
@@ -99,6 +99,48 @@ async fn a_batch_pays_for_the_next_calls() {
         service.clone().oneshot(call).await.unwrap();
     }
     assert_eq!(store.asked(), 2);
+}
+
+/// They would pass besides a burst, in an hour as well.
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_for_those_that_went_away_is_forgotten() {
+    let store = Store::with(100);
+    *store.takes.lock().unwrap() = millis(10);
+    let service = shared(&store, Replicas::of(2)).layer(peer());
+    let calls: Vec<_> = (0..8)
+        .map(|call| tokio::spawn(service.clone().oneshot(call)))
+        .collect();
+    // The first has asked for itself, and the second asks for all behind it.
+    tokio::time::sleep(millis(15)).await;
+    for gone in &calls[2..] {
+        gone.abort();
+    }
+    tokio::time::sleep(millis(15)).await;
+    assert_eq!((store.asked(), store.has.load(Relaxed)), (2, 100 - 8));
+    service.clone().oneshot(9).await.unwrap();
+    assert_eq!(store.asked(), 3);
+}
+
+/// A call whose deadline is over must not be asked for, however long those before it ask.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_those_that_ask_past_its_deadline() {
+    let store = Store::with(100);
+    *store.takes.lock().unwrap() = millis(500);
+    let replicas = Replicas::of(2).answer_within(secs(1));
+    let service = shared(&store, replicas).layer(peer());
+    let first = tokio::spawn(service.clone().oneshot(1));
+    tokio::time::sleep(millis(1)).await;
+    let began = clock::now();
+    let deadline = Deadline::after(began, millis(100));
+    let mut context = CallContext::default().with_deadline(deadline);
+    let second = context.enter(|| carry(service.clone().oneshot(2)));
+    assert_eq!(
+        rejection(&second.await.unwrap_err()).reason(),
+        Reason::RateLimited
+    );
+    assert!(began.elapsed() <= millis(100), "{:?}", began.elapsed());
+    first.await.unwrap().unwrap();
+    assert_eq!(store.asked(), 1);
 }
 
 #[tokio::test(start_paused = true)]
