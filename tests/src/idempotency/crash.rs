@@ -1,8 +1,8 @@
 //! Random schedules: servers are killed (`kill -9`) at random instants, while callers time out, repeat and come together.
 //!
 //! A schedule is up to three keys, each asked for up to four times around the instant of the crash. Afterwards, with the next
-//! process on the same store, each key is asked for until it is answered. Then there is exactly one payment for each, and
-//! whatever was answered, before or after, said that one. `MAMPARO_CRASHES` says how many schedules there are for each store;
+//! process on the same store, each key is asked for until it is answered. Then there is exactly one payment for each,
+//! whatever was answered, before or after, said that one, and in the end it is published once. `MAMPARO_CRASHES` says how many schedules there are for each store;
 //! `MAMPARO_CRASH_SEED` makes them others.
 
 use std::env;
@@ -177,6 +177,15 @@ async fn every_key_has_one_effect(place: String) {
         done.unwrap();
     }
     println!("{schedules} crashes: {seen:?}");
+    let mut published = shop.published().await;
+    let (keys, total) = (seen.keys.load(Ordering::Relaxed), published.len());
+    published.sort_unstable();
+    published.dedup();
+    assert_eq!(
+        (published.len(), total),
+        (keys, keys),
+        "published of the keys"
+    );
     let before = [&seen.answered_before_the_crash, &seen.made_but_unanswered];
     let before = before.map(|counter| counter.load(Ordering::Relaxed));
     assert!(

@@ -1,4 +1,4 @@
-//! The answer is lost after the commit: the caller asks again, and hears of the one payment that was made.
+//! The answer is lost after the commit: the caller asks again, and hears of the one payment that was made and published.
 
 use std::time::Duration;
 
@@ -46,6 +46,7 @@ async fn pays_once_though_the_answer_is_lost(place: &str) {
     assert_eq!(text, format!("payment {} of rent", made[0]));
     assert_eq!(shop.paid("rent").await, made);
     assert_eq!(made.len(), 1);
+    assert_eq!(shop.published().await, ["rent"]);
 }
 
 #[tokio::test]

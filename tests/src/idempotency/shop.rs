@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -11,19 +12,22 @@ use axum::routing::MethodRouter;
 use bytes::Bytes;
 use mamparo::idempotency::{IdempotencyLayer, IdempotencyPolicy, IdempotencyTx, OnExpiry, Stored};
 use mamparo_core::BoxError;
+use mamparo_durable::backend::BoxFuture;
+use mamparo_durable::events::{Backlog, Event, EventStore, Published, Publisher, Relay};
+use mamparo_durable::supervise::Supervisor;
 use mamparo_postgres::sqlx::postgres::PgPoolOptions;
 use mamparo_postgres::sqlx::{PgPool, query, query_scalar};
-use mamparo_postgres::{PostgresIdempotency, Settings};
+use mamparo_postgres::{PostgresEvents, PostgresIdempotency, Settings};
 use mamparo_redis::{RedisIdempotency, RedisServer};
-use mamparo_sqlite::{SqliteIdempotency, TransactionError, complete};
+use mamparo_sqlite::{SqliteEvents, SqliteIdempotency, TransactionError, complete};
 use tokio::time::sleep;
 
-/// Where the payments are, and the keys.
+/// Where the payments are, the keys, and the events that tell of payments.
 #[derive(Clone)]
 pub(super) enum Shop {
-    Sqlite(SqliteIdempotency),
-    Postgres(PostgresIdempotency, PgPool),
-    /// Payments are lines of a file, since Redis has no transaction with them.
+    Sqlite(SqliteIdempotency, SqliteEvents),
+    Postgres(PostgresIdempotency, PgPool, PostgresEvents),
+    /// Payments are lines of a file, since Redis has no transaction with them; whoever reads it has been told.
     Redis(RedisIdempotency, PathBuf),
 }
 
@@ -52,20 +56,23 @@ impl Shop {
         let made =
             store.transaction(move |tx| tx.execute_batch(table).map_err(TransactionError::from));
         made.await.unwrap();
-        Self::Sqlite(store)
+        Self::Sqlite(store, SqliteEvents::open(file).unwrap())
     }
 
     async fn postgres(url: &str) -> Self {
         let settings = Settings::builder(url).build().unwrap();
-        let store = PostgresIdempotency::connect(settings).await.unwrap();
+        let store = PostgresIdempotency::connect(settings.clone())
+            .await
+            .unwrap();
+        let events = PostgresEvents::connect(settings).await.unwrap();
         let pool = PgPoolOptions::new().max_connections(8);
         let pool = pool.connect(url).await.unwrap();
-        Self::Postgres(store, pool)
+        Self::Postgres(store, pool, events)
     }
 
     /// Makes the table, where the store is a server's.
     pub(super) async fn prepare(&self) {
-        if let Self::Postgres(_, pool) = self {
+        if let Self::Postgres(_, pool, _) = self {
             let table = "CREATE TABLE payments (id BIGSERIAL, what TEXT NOT NULL)";
             query(table).execute(pool).await.unwrap();
         }
@@ -83,10 +90,10 @@ impl Shop {
         let routes = Router::new().route("/payments", pay);
         let http = mamparo::serve::http();
         match self.clone() {
-            Self::Sqlite(store) => {
+            Self::Sqlite(store, _) => {
                 routes.layer(http.idempotency(IdempotencyLayer::new(store, policy)))
             }
-            Self::Postgres(store, _) => {
+            Self::Postgres(store, ..) => {
                 routes.layer(http.idempotency(IdempotencyLayer::new(store, policy)))
             }
             Self::Redis(store, _) => {
@@ -95,7 +102,7 @@ impl Shop {
         }
     }
 
-    /// Pays: the effect, and with it, where the store can, the key's answer.
+    /// Pays: the effect, and with it, where the store can, its event and the key's answer.
     pub(super) async fn pay(
         &self,
         key: IdempotencyTx,
@@ -105,21 +112,25 @@ impl Shop {
         let Pauses([before, within, after]) = pauses;
         sleep(before).await;
         let paid = match self {
-            Self::Sqlite(store) => {
+            Self::Sqlite(store, events) => {
+                let events = events.clone();
                 let paid = store.transaction(move |tx| {
                     tx.execute("INSERT INTO payments (what) VALUES (?1)", [&what])?;
+                    let id = tx.last_insert_rowid();
                     thread::sleep(within);
-                    let answer = answer(tx.last_insert_rowid(), &what);
+                    events.put(tx, &event(id, &what))?;
+                    let answer = answer(id, &what);
                     complete(tx, &key, &answer)?;
                     Ok::<_, TransactionError>(answer)
                 });
                 paid.await?
             }
-            Self::Postgres(store, pool) => {
+            Self::Postgres(store, pool, events) => {
                 let mut tx = pool.begin().await?;
                 let insert = "INSERT INTO payments (what) VALUES ($1) RETURNING id";
                 let id = query_scalar(insert).bind(&what).fetch_one(&mut *tx).await?;
                 sleep(within).await;
+                events.put(&mut tx, &event(id, &what)).await?;
                 let answer = answer(id, &what);
                 store.complete_in(&mut tx, &key, &answer).await?;
                 tx.commit().await?;
@@ -141,7 +152,7 @@ impl Shop {
     pub(super) async fn paid(&self, what: &str) -> Vec<i64> {
         let what = what.to_owned();
         match self {
-            Self::Sqlite(store) => {
+            Self::Sqlite(store, _) => {
                 let select = "SELECT rowid FROM payments WHERE what = ?1";
                 let rows = store.read(move |db| {
                     let mut select = db.prepare_cached(select)?;
@@ -150,7 +161,7 @@ impl Shop {
                 });
                 rows.await.unwrap()
             }
-            Self::Postgres(_, pool) => {
+            Self::Postgres(_, pool, _) => {
                 let select = query_scalar("SELECT id FROM payments WHERE what = $1");
                 select.bind(what).fetch_all(pool).await.unwrap()
             }
@@ -163,6 +174,45 @@ impl Shop {
             }
         }
     }
+
+    /// Has a relay publish what there is, and returns what it told of, as often as it did.
+    pub(super) async fn published(&self) -> Vec<String> {
+        let store: Arc<dyn EventStore> = match self {
+            Self::Sqlite(_, events) => Arc::new(events.clone()),
+            Self::Postgres(_, _, events) => Arc::new(events.clone()),
+            Self::Redis(_, file) => {
+                let text = std::fs::read_to_string(file).unwrap();
+                return text.lines().map(str::to_owned).collect();
+            }
+        };
+        let heard = Arc::new(Heard::default());
+        let relay = Relay::builder("payments", Arc::clone(&store), heard.clone()).build();
+        let running = Supervisor::new().worker(relay.unwrap()).run();
+        while store.backlog().await.unwrap() != Backlog::default() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        running.stop().await.unwrap();
+        std::mem::take(&mut *heard.0.lock().unwrap())
+    }
+}
+
+/// A broker's place: what it was told.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Publisher for Heard {
+    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Published>> {
+        let told = events
+            .iter()
+            .map(|event| String::from_utf8(event.payload().to_vec()));
+        self.0.lock().unwrap().extend(told.map(Result::unwrap));
+        Box::pin(async { vec![Published::Confirmed; events.len()] })
+    }
+}
+
+fn event(id: i64, what: &str) -> Event {
+    let event = Event::builder(format!("payment-{id}")).to("payments", "payment.made");
+    event.payload(what.to_owned()).build().unwrap()
 }
 
 /// What a payment is answered with.
