@@ -1,9 +1,9 @@
 //! Random schedules: servers are killed (`kill -9`) at random instants, while callers time out, repeat and come together.
 //!
 //! A schedule is up to three keys, each asked for up to four times around the instant of the crash. Afterwards, with the next
-//! process on the same store, each key is asked for until it is answered. Then there is exactly one payment for each,
-//! whatever was answered, before or after, said that one, and in the end it is published once. `MAMPARO_CRASHES` says how many schedules there are for each store;
-//! `MAMPARO_CRASH_SEED` makes them others.
+//! process on the same store, each key is asked for until it is answered. Then there is exactly one payment for each, and
+//! whatever was answered, before or after, said that one; in the end each is published once. `MAMPARO_CRASHES` says how many
+//! schedules there are for each store; `MAMPARO_CRASH_SEED` makes them others.
 
 use std::env;
 use std::sync::Arc;
