@@ -67,4 +67,9 @@ pub(super) trait Answered {
 
     /// Its status, for people.
     fn status(&self) -> String;
+
+    /// What it says went wrong, where it does in a form that can be read.
+    fn says(&self) -> Option<String> {
+        None
+    }
 }

@@ -11,6 +11,7 @@ use mamparo_core::{BoxError, Dependency, Ending};
 
 use super::about::{Answered, Form};
 use super::ending::{causes, of_error};
+use super::problem::{self, is_problem};
 use super::record::Written;
 use crate::exit::Exit;
 use crate::output;
@@ -27,7 +28,7 @@ pub(super) struct Answer {
     pub(super) ending: Option<Ending>,
     /// How the operation failed, where the answer is the fallback's.
     pub(super) instead_of: Option<Failed>,
-    /// The body's bytes, where they are for the record, up to [`MAX_KEPT`].
+    /// The body's bytes, where they are for the record, up to [`MAX_KEPT`], or say what the problem is.
     pub(super) kept: BytesMut,
     /// How many bytes arrived.
     pub(super) length: u64,
@@ -109,6 +110,11 @@ impl Answered for Answer {
     fn status(&self) -> String {
         self.status.to_string()
     }
+
+    fn says(&self) -> Option<String> {
+        let whole = self.kept.len() as u64 == self.length && is_problem(&self.headers);
+        whole.then(|| problem::said(&self.kept)).flatten()
+    }
 }
 
 impl Answer {
@@ -120,6 +126,11 @@ impl Answer {
         if form == Form::HeadAndBody {
             output::piece(self.head()).await.map_err(End::Unwritten)?;
         }
+        let keep = match form {
+            Form::Json => MAX_KEPT,
+            _ if is_problem(&self.headers) => problem::MAX_READ,
+            _ => 0,
+        };
         let mut body = std::pin::pin!(body);
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| End::Broken(error.into()))?;
@@ -127,10 +138,9 @@ impl Answer {
                 continue; // trailers
             };
             self.length = self.length.saturating_add(bytes.len() as u64);
-            if form == Form::Json {
-                let room = MAX_KEPT - self.kept.len();
-                self.kept.put_slice(&bytes[..bytes.len().min(room)]);
-            } else {
+            let room = keep - self.kept.len();
+            self.kept.put_slice(&bytes[..bytes.len().min(room)]);
+            if form != Form::Json {
                 output::piece(bytes).await.map_err(End::Unwritten)?;
             }
         }

@@ -8,6 +8,7 @@ mod body;
 mod deliver;
 mod ending;
 mod finish;
+mod problem;
 mod record;
 mod report;
 mod rpc;

@@ -42,6 +42,9 @@ fn outcome(kept: &Kept, dependency: Dependency, answer: &impl Answered, ended: &
     if let Some(root) = kept.roots().first() {
         line += &format!(" in {}", millis(since(root.start_time, root.end_time)));
     }
+    if let Some(says) = answer.says() {
+        line += &format!("; it says: {says}");
+    }
     if let Some(failed) = answer.instead_of() {
         line += &format!("; instead of: {}", why(failed).replace('_', " "));
     }

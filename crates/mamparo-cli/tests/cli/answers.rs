@@ -30,6 +30,17 @@ async fn include_writes_the_head_first() {
 }
 
 #[tokio::test]
+async fn a_problem_is_told_in_the_last_line_too() {
+    let json = r#"{"title":"Out of Stock","detail":"2 are left","status":409}"#;
+    let reply = Reply::status(409).header("content-type", "application/problem+json");
+    let server = Server::start(reply.body(json)).await;
+    let ran = call(&[&server.url("/")]).await;
+    assert_eq!((ran.code, &*ran.stdout), (1, json.as_bytes()));
+    let line = ran.last_line();
+    assert!(line.contains("it says: Out of Stock: 2 are left"), "{line}");
+}
+
+#[tokio::test]
 async fn a_redirect_is_shown_and_not_followed() {
     let server = Server::start(Reply::status(302).header("location", "/elsewhere")).await;
     let ran = call(&[&server.url("/")]).await;
