@@ -12,7 +12,6 @@
 //! - `multiplied` has two layers of services retry, and counts what reaches the last
 //! - `noted` reads what the protecting layers leave for whoever records a call
 //! - `python` runs other implementations' clients and servers
-//! - `sagas` has orders placed, told to the stock and cancelled, over PostgreSQL and RabbitMQ
 //! - `served` stands layers behind a real server, and `server` a server's own layers
 //! - `serving` runs a server from its start to its stop, under SIGTERM and behind nginx
 //! - `soak` lets half an hour of random faults pass, and looks for what is still held
@@ -48,8 +47,6 @@ mod noted;
 #[cfg(test)]
 #[cfg(test)]
 mod python;
-#[cfg(test)]
-mod sagas;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

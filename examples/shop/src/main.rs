@@ -11,8 +11,11 @@ mod services;
 mod town;
 mod up;
 
+use std::process::ExitCode;
+
 use clap::Parser;
-use mamparo_core::BoxError;
+
+use crate::common::telemetry::log;
 
 /// A shop of real processes over RabbitMQ and PostgreSQL, and a game day that breaks it.
 #[derive(Parser)]
@@ -28,10 +31,17 @@ enum Command {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), BoxError> {
-    match Command::parse() {
+async fn main() -> ExitCode {
+    let ended = match Command::parse() {
         Command::Up(options) => up::run(options).await,
         Command::Gameday(options) => gameday::run(options).await,
         Command::Service(place) => services::run(place).await,
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log(error);
+            ExitCode::FAILURE
+        }
     }
 }

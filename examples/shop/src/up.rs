@@ -1,5 +1,7 @@
 //! `shop up`: all of it, until Ctrl-C.
 
+use std::pin::pin;
+
 use mamparo_core::BoxError;
 
 use crate::services::NAMES;
@@ -21,7 +23,12 @@ pub(crate) async fn run(options: Options) -> Result<(), BoxError> {
         factor: options.time_factor,
         reconcile_every: None,
     };
-    let mut town = Town::build(Ground::open(options.urls).await, hurry).await?;
+    let mut told = pin!(mamparo::serve::termination()?);
+    let building = async { Town::build(Ground::open(options.urls).await, hurry).await };
+    let mut town = tokio::select! {
+        town = building => town?,
+        () = &mut told => return Ok(()),
+    };
     println!("PostgreSQL     {}", town.ground.database);
     println!("RabbitMQ       {}", town.ground.broker);
     for name in NAMES {
@@ -35,7 +42,7 @@ pub(crate) async fn run(options: Options) -> Result<(), BoxError> {
     println!("  -d '{{\"customer\":\"ada\",\"product\":\"book\",\"quantity\":1}}'");
     println!("curl -s '{gateway}/orders?customer=ada' -H 'x-client: me'\n\nCtrl-C stops it");
     tokio::select! {
-        () = mamparo::serve::termination()? => {}
+        () = told => {}
         ended = town.ended() => return Err(format!("{} has ended, see its log in {}", ended?, town.keep().display()).into()),
     }
     println!("stopping");

@@ -7,7 +7,9 @@ use std::time::Duration;
 use mamparo_core::BoxError;
 use mamparo_durable::events::Relay;
 use mamparo_durable::supervise::Supervisor;
-use mamparo_rabbitmq::{Consumer, ConsumerStatus, DeadLetters, Delivery, Permanent, Topology};
+use mamparo_rabbitmq::{
+    Consumer, ConsumerStatus, DeadLetters, Delivery, Permanent, Topology, Trouble,
+};
 use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::{
     FutureExt as _, Link, SpanKind, Status, TraceContextExt as _, Tracer as _,
@@ -20,7 +22,7 @@ use tower::service_fn;
 use super::serve::Stop;
 use super::settings::Settings;
 use super::shop::Shop;
-use super::telemetry::SCOPE;
+use super::telemetry::{SCOPE, log};
 
 /// A topic exchange that every broker has.
 pub(crate) const EXCHANGE: &str = "amq.topic";
@@ -118,20 +120,18 @@ impl Bus {
 
     /// Works until told to stop; an error ends the process.
     pub(crate) async fn run(self, hears: impl Hears, stop: Stop) -> Result<(), BoxError> {
-        declare_all(&self.shop).await?;
-        let queue = self.shop.settings.clone();
-        let looking = tokio::spawn(look(
-            self.shop.clone(),
-            topology(&self.shop.service, &queue)?,
-        ));
+        let own = topology(&self.shop.service, &self.shop.settings)?;
+        tokio::select! {
+            declared = declare_all(&self.shop) => declared?,
+            () = stop.clone().told() => return Ok(()),
+        }
         let running = self.workers.run();
         let service = service_fn(move |delivery| hear(hears.clone(), delivery));
-        let consuming = self.consumer.run(service, stop.told());
         tokio::select! {
-            ended = consuming => ended?,
+            ended = self.consumer.run(service, stop.told()) => ended?,
             died = running.ended() => died?,
+            () = look(&self.shop, own) => {}
         }
-        looking.abort();
         Ok(running.stop().await?)
     }
 }
@@ -141,7 +141,8 @@ async fn declare_all(shop: &Shop) -> Result<(), BoxError> {
     for (service, ..) in QUEUES {
         let topology = topology(service, &shop.settings)?;
         while let Err(error) = shop.publisher.declare(&topology).await {
-            if error.trouble() == mamparo_rabbitmq::Trouble::Mismatch {
+            log(&error);
+            if error.trouble() != Trouble::Unavailable {
                 return Err(error.into());
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -151,7 +152,7 @@ async fn declare_all(shop: &Shop) -> Result<(), BoxError> {
 }
 
 /// Keeps the gauges of the queue's depths; a broker that is away leaves them as they were.
-async fn look(shop: Shop, topology: Topology) {
+async fn look(shop: &Shop, topology: Topology) {
     let queue = topology.queue().to_owned();
     let letters = DeadLetters::in_topology(shop.rabbit.clone(), topology);
     loop {

@@ -1,5 +1,6 @@
 //! What operators see: a page for Prometheus, and a file of spans.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -66,6 +67,12 @@ impl SpanExporter for Lines {
     }
 }
 
+/// Writes to the log what a person may want to read.
+#[expect(clippy::print_stderr, reason = "what a process says is its log")]
+pub(crate) fn log(what: impl Display) {
+    eprintln!("{what}");
+}
+
 /// What a service's workers do, counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
@@ -103,11 +110,18 @@ impl Counts {
             ConsumerEvent::Connected { topology } => {
                 self.connected.record(1, &[queue(topology.queue())]);
             }
-            ConsumerEvent::Disconnected { topology, .. } => {
+            ConsumerEvent::Disconnected {
+                topology, error, ..
+            } => {
+                log(format_args!("{}: {error}", topology.queue()));
                 self.connected.record(0, &[queue(topology.queue())]);
             }
             ConsumerEvent::Settled {
-                topology, settled, ..
+                topology,
+                delivery,
+                settled,
+                detail,
+                ..
             } => {
                 let settled = match settled {
                     Settled::Done => "done",
@@ -115,9 +129,14 @@ impl Counts {
                     Settled::Dead { reason, .. } => reason.as_str(),
                     _ => "other",
                 };
+                if settled != "done" {
+                    let id = delivery.message_id().unwrap_or("?");
+                    log(format_args!("{id}: {settled}: {detail}"));
+                }
                 let settled = KeyValue::new("settled", settled);
                 self.messages.add(1, &[queue(topology.queue()), settled]);
             }
+            ConsumerEvent::Died { why, .. } => log(why),
             _ => {}
         }
     }
@@ -142,6 +161,8 @@ impl Counts {
 
 impl Listener for Counts {
     fn alert(&self, alert: &Alert) {
+        let detail = alert.detail.as_ref().map_or("", |detail| detail.as_str());
+        log(format_args!("{}: {detail}", alert.kind.as_str()));
         let reason = KeyValue::new("reason", alert.kind.as_str());
         self.alerts.add(alert.count, &[reason]);
     }

@@ -8,7 +8,8 @@ use tokio::time::sleep;
 
 use super::day::PATIENCE;
 
-const LOOK: Duration = Duration::from_millis(100);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
 pub(super) struct Ledger(PgPool);
@@ -31,10 +32,20 @@ impl Ledger {
         order: &str,
         wanted: i64,
     ) -> Result<i64, BoxError> {
+        self.until_it(asked, order, |count| count == wanted).await
+    }
+
+    /// The same, until the number is as it is wanted.
+    pub(super) async fn until_it(
+        &self,
+        asked: &str,
+        order: &str,
+        is_wanted: impl Fn(i64) -> bool,
+    ) -> Result<i64, BoxError> {
         let begun = clock::now();
         loop {
             let count = self.count(asked, order).await?;
-            if count == wanted || begun.elapsed() > PATIENCE {
+            if is_wanted(count) || begun.elapsed() > PATIENCE {
                 return Ok(count);
             }
             sleep(LOOK).await;

@@ -9,4 +9,4 @@ mod process;
 mod processes;
 
 pub(crate) use ground::{Ground, Urls};
-pub(crate) use processes::{Hurry, Town};
+pub(crate) use processes::{Hurry, REPLICA, Town};

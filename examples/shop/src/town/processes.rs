@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mamparo_core::BoxError;
+use mamparo_core::{BoxError, clock};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -15,6 +15,9 @@ use crate::services::NAMES;
 
 /// How long a service may take to be ready, on a busy machine.
 const READY: Duration = Duration::from_secs(60);
+
+/// A second process of orders, for days on which there are two; see [`Town::start`].
+pub(crate) const REPLICA: &str = "orders-2";
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
@@ -39,7 +42,9 @@ impl Town {
     /// Starts every service, and waits until each is ready.
     pub(crate) async fn build(ground: Ground, hurry: Hurry) -> Result<Self, BoxError> {
         // All at once, so that no two are the same.
-        let ports = NAMES.map(|name| (name, TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
+        let names = NAMES.into_iter().chain([REPLICA]);
+        let ports = names.map(|name| (name, TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
+        let ports: Vec<_> = ports.collect();
         let mut addresses = BTreeMap::new();
         for (name, port) in ports {
             addresses.insert(name, port?.local_addr()?);
@@ -93,6 +98,11 @@ impl Town {
         self.ready(name).await
     }
 
+    /// Stops a service in good order.
+    pub(crate) async fn remove(&mut self, name: &str) -> Result<(), BoxError> {
+        self.take(name)?.stop().await
+    }
+
     /// Kills a service, as `kill -9` does.
     pub(crate) async fn kill(&mut self, name: &'static str) -> Result<(), BoxError> {
         self.take(name)?.kill().await
@@ -120,7 +130,7 @@ impl Town {
 
     /// Stops all, those first that are asked by nobody.
     pub(crate) async fn stop(mut self) -> Result<(), BoxError> {
-        for name in NAMES.iter().rev() {
+        for name in [REPLICA].iter().chain(NAMES.iter().rev()) {
             if let Some(process) = self.processes.remove(name) {
                 process.stop().await?;
             }
@@ -139,7 +149,8 @@ impl Town {
         let Ground {
             database, broker, ..
         } = &self.ground;
-        let mut arguments = vec!["service", name, "--listen", &listen];
+        let service = name.split('-').next().unwrap_or(name);
+        let mut arguments = vec!["service", service, "--listen", &listen];
         arguments.extend(["--database", database, "--broker", broker]);
         let traces = folder.display().to_string();
         arguments.extend(["--traces", &traces, "--time-factor", &factor]);
@@ -164,18 +175,18 @@ impl Town {
     async fn ready(&mut self, name: &'static str) -> Result<(), BoxError> {
         let url = format!("{}/health/ready", self.url(name));
         let client = reqwest::Client::new();
-        let ready = async {
-            loop {
-                if let Ok(answer) = client.get(&url).send().await
-                    && answer.status().is_success()
-                {
-                    return;
-                }
-                sleep(LOOK).await;
+        let begun = clock::now();
+        while begun.elapsed() < READY {
+            if let Ok(answer) = client.get(&url).send().await
+                && answer.status().is_success()
+            {
+                return Ok(());
             }
-        };
-        if tokio::time::timeout(READY, ready).await.is_ok() {
-            return Ok(());
+            let process = self.processes.get_mut(name).ok_or("it does not run")?;
+            if process.has_ended()? {
+                break;
+            }
+            sleep(LOOK).await;
         }
         let log = self.folder.path().join(format!("{name}.log"));
         let log = std::fs::read_to_string(log).unwrap_or_default();

@@ -6,10 +6,13 @@ use tokio::task::JoinSet;
 use crate::common::bus::QUEUES;
 use crate::gameday::customers::{Customers, Statuses};
 use crate::gameday::day::Day;
+use crate::gameday::traces::Span;
 
 /// What one client asks for at once, and by how many hands.
 const REQUESTS: usize = 400;
 const HANDS: usize = 4;
+
+const STATUS: &str = "http.response.status_code";
 
 pub(super) async fn calm(day: &mut Day) -> Result<(), BoxError> {
     let answers = day.customers.crowd(20).await?;
@@ -81,5 +84,19 @@ pub(super) async fn greedy(day: &mut Day) -> Result<(), BoxError> {
     let refused = day.operators.read("gateway", refused).await;
     day.table
         .operators("rejections of the rate limit", refused, refused > 0.0);
+
+    let spans = day.traces.all()?;
+    let refused = |service: &str| {
+        let refused = |span: &&Span| span.service == service && span.is(STATUS, "429");
+        spans.iter().filter(refused).count()
+    };
+    let (gateway, orders) = (refused("gateway"), refused("orders"));
+    let seen = format!("429 at gateway {gateway}, at orders {orders}");
+    let holds = gateway > 0 && orders == 0;
+    day.table.traces(
+        "who is refused gets no further than the gateway",
+        seen,
+        holds,
+    );
     Ok(())
 }

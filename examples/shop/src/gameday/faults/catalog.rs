@@ -24,8 +24,17 @@ const FULL: &str =
     r#"mamparo_rejections_total{mamparo_dependency="catalog",mamparo_reason="bulkhead_full"}"#;
 
 pub(super) async fn slow(day: &mut Day) -> Result<(), BoxError> {
+    let known = day.customers.order(&Customers::somebody(), "book").await?;
+    let known = format!("/orders/{}", known.order().ok_or("no order was taken")?);
     day.misbehave("catalog", "latency_ms=1800").await?;
-    refused(day, 2 * 20).await?;
+    let customers = day.customers.clone();
+    let (refused, other) = tokio::join!(refused(day, 2 * 20), customers.get(&known));
+    refused?;
+    let other = other?;
+    let seen = format!("{} after {} ms", other.status, other.took.as_millis());
+    let holds = other.status == 200 && other.took < AT_ONCE;
+    day.table
+        .customers("meanwhile an order is shown at once", seen, holds);
     let full = day.operators.read("orders", FULL).await;
     let seen = format!("{full} refused");
     day.table

@@ -68,7 +68,8 @@ pub(super) async fn pool_full(day: &mut Day) -> Result<(), BoxError> {
         published >= 5.0,
     );
     day.confirmed("once the lock is gone, all is well", &answers)
-        .await
+        .await?;
+    day.followed(&answers).await
 }
 
 /// Customers who all want to cancel one order, whatever they are told.
@@ -112,6 +113,7 @@ pub(super) async fn deadlock(day: &mut Day) -> Result<(), BoxError> {
               CREATE TRIGGER undo BEFORE UPDATE ON payments.charges FOR EACH ROW EXECUTE FUNCTION payments.undo()")
         .await?;
     let answer = day.customers.order(&Customers::somebody(), "book").await?;
+    let order = answer.order().ok_or("no order was taken")?;
     day.confirmed("the order is confirmed", &[answer]).await?;
     day.ledger
         .run("DROP TRIGGER undo ON payments.charges; DROP FUNCTION payments.undo; DROP SEQUENCE payments.undone")
@@ -124,6 +126,17 @@ pub(super) async fn deadlock(day: &mut Day) -> Result<(), BoxError> {
         "40P01 is tried again in the process, 50 ms apart",
         seen,
         holds,
+    );
+
+    let spans = day.traces.of(&order)?;
+    let messages = spans
+        .iter()
+        .filter(|span| span.name == "process payments.stock");
+    let attempts = messages.count();
+    day.table.traces(
+        "for the message it is one attempt",
+        format!("{attempts} attempt"),
+        attempts == 1,
     );
     Ok(())
 }

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use mamparo_core::BoxError;
 
-use super::{bank, broker, calm, catalog, database, killed, saga};
+use super::{bank, broker, calm, catalog, database, killed, saga, watchdogs};
 use crate::gameday::day::Day;
 
 /// What happens, in this order.
@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     GreedyClient,
     /// A release can't read payments: the saga of each order sticks.
     StuckSaga,
+    /// Two hundred orders wait for ever, and there are two watchdogs, of which one is killed.
+    TwoWatchdogs,
     /// Stock is reserved for an order that is not there.
     LostReservation,
 }
@@ -61,6 +63,7 @@ impl Fault {
             Self::RequestPoolFull => database::pool_full(day).await,
             Self::Deadlock => database::deadlock(day).await,
             Self::StuckSaga => saga::stuck(day).await,
+            Self::TwoWatchdogs => watchdogs::two(day).await,
             Self::LostReservation => saga::lost_reservation(day).await,
         }
     }

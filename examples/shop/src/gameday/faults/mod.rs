@@ -8,5 +8,6 @@ mod database;
 mod fault;
 mod killed;
 mod saga;
+mod watchdogs;
 
 pub(super) use fault::Fault;

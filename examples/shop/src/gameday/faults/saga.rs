@@ -141,5 +141,12 @@ pub(super) async fn lost_reservation(day: &mut Day) -> Result<(), BoxError> {
         format!("{free} pens"),
         free == 1_000,
     );
+    let asked = day
+        .traces
+        .all()?
+        .into_iter()
+        .any(|span| span.service == "inventory" && span.is("mamparo.dependency", "orders"));
+    let seen = if asked { "a call of orders" } else { "none" };
+    day.table.traces("inventory has asked orders", seen, asked);
     Ok(())
 }
