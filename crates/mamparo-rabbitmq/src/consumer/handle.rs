@@ -19,7 +19,7 @@ use super::report::ConsumerEvent;
 use super::run::said;
 use super::settings::Rules;
 use super::settle::{Outcome, Settled, settle};
-use crate::link::Backoff;
+use crate::link::Waits;
 use crate::message::{Copied, attempts_made, copy};
 use crate::{Delivery, Message, Publisher, RabbitError, Topology, Trouble};
 
@@ -211,7 +211,7 @@ impl<C> Desk<C> {
             properties,
         };
         let exchange = self.topology.exchange();
-        let mut backoff = Backoff::default();
+        let mut waits = Waits::default();
         loop {
             // The broker delivers it again: a copy would be a second message, and an attempt that nobody made.
             if acker.poisoned() {
@@ -231,7 +231,7 @@ impl<C> Desk<C> {
             if error.trouble() == Trouble::Unroutable {
                 self.declare_again(delivery).await;
             }
-            if self.stops_within(backoff.next()).await {
+            if self.stops_within(waits.next()).await {
                 give_back(acker).await;
                 return false;
             }

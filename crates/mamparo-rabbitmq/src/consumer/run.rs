@@ -16,7 +16,7 @@ use super::report::ConsumerEvent;
 use super::session::{End, Lost, Session, all_of};
 use super::settings::Rules;
 use super::{ConsumerBuilder, ConsumerStatus, MessageClass};
-use crate::link::Backoff;
+use crate::link::Waits;
 use crate::{Delivery, Publisher, RabbitError, Settings, Topology, Trouble};
 
 /// A task that has worked for so long has not died before.
@@ -169,8 +169,7 @@ impl Consumer {
         S::Response: Send,
         C: Classify<S::Response>,
     {
-        let (mut deaths, mut backoff, mut careful, mut worked) =
-            (0, Backoff::default(), false, false);
+        let (mut deaths, mut waits, mut careful, mut worked) = (0, Waits::default(), false, false);
         loop {
             let began = clock::now();
             let session = Session {
@@ -186,12 +185,12 @@ impl Consumer {
             let was_ready = self.ready.send_replace(false);
             worked |= was_ready;
             if was_ready {
-                backoff.reset();
+                waits.reset();
             }
             if clock::now() - began > FORGIVEN {
                 deaths = 0;
             }
-            let wait = backoff.next();
+            let wait = waits.next();
             match ended {
                 None | Some(Ok(Ok(End::Stopped))) => return Ok(()),
                 Some(Ok(Ok(End::Calm))) => {

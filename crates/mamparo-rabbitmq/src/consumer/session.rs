@@ -16,7 +16,7 @@ use tower_service::Service;
 
 use super::handle::{Desk, Work, give_back};
 use super::report::ConsumerEvent;
-use crate::link::{Live, close, open, short, trouble};
+use crate::link::{Live, answered, close, open, short, trouble};
 use crate::topology::declare;
 use crate::{Delivery, RabbitError, Settings, Trouble};
 
@@ -84,7 +84,13 @@ where
             live = open(&settings) => live?,
             () = desk.stopped() => return Ok(End::Stopped),
         };
-        let mut consumer = begin(&desk, &live, careful).await?;
+        let mut consumer = tokio::select! {
+            begun = begin(&desk, &live, careful) => begun?,
+            () = desk.stopped() => {
+                close(&live).await;
+                return Ok(End::Stopped);
+            }
+        };
         ready.send_replace(true);
         let topology = &desk.topology;
         desk.rules
@@ -144,18 +150,14 @@ async fn begin<C>(
     } else {
         desk.rules.prefetch
     };
-    let limited = live
-        .channel
-        .basic_qos(prefetch, BasicQosOptions::default())
-        .await;
-    limited.map_err(|error| trouble(error, "limiting what is taken at once"))?;
+    let limited = live.channel.basic_qos(prefetch, BasicQosOptions::default());
+    answered("limiting what is taken at once", limited).await?;
     let queue = short(&topology.queue);
     let (options, arguments) = (BasicConsumeOptions::default(), FieldTable::default());
     let consumer = live
         .channel
-        .basic_consume(queue, short(""), options, arguments)
-        .await;
-    consumer.map_err(|error| trouble(error, &format!("consuming {}", topology.queue)))
+        .basic_consume(queue, short(""), options, arguments);
+    answered(&format!("consuming {}", topology.queue), consumer).await
 }
 
 /// Takes no more, gives back what nobody began, and waits for the others.

@@ -2,10 +2,12 @@
 
 use std::error::Error;
 use std::fmt::{self, Display};
+use std::time::Duration;
 
 use lapin::ErrorKind;
 use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
 use mamparo_core::BoxError;
+use tokio::time::timeout;
 
 /// The broker could not do what it was asked, or did not say that it has.
 #[derive(Debug)]
@@ -82,6 +84,21 @@ impl Error for RabbitError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as _)
     }
+}
+
+/// As long as the broker may take for one answer.
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+
+/// Waits for one answer of the broker's, to what is done there, such as `declaring the queue shop`.
+pub(crate) async fn answered<T>(
+    doing: &str,
+    answer: impl Future<Output = Result<T, lapin::Error>>,
+) -> Result<T, RabbitError> {
+    let Ok(answer) = timeout(ANSWER, answer).await else {
+        let message = format!("{doing}: RabbitMQ does not answer within {ANSWER:?}");
+        return Err(RabbitError::new(Trouble::Unavailable, message));
+    };
+    answer.map_err(|error| trouble(error, doing))
 }
 
 /// Says in one line what an error means for what was just done, such as `declaring the queue shop`.

@@ -9,7 +9,7 @@ use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use super::error::{RabbitError, Trouble, trouble};
+use super::error::{ANSWER, RabbitError, Trouble, trouble};
 use crate::Settings;
 
 /// How often is looked whether a connection is still open while an answer is waited for.
@@ -110,7 +110,8 @@ impl Link {
         }
         let live = open(&self.settings).await?;
         let options = ConfirmSelectOptions::default();
-        let confirms = live.answer(live.channel.confirm_select(options)).await;
+        let confirms = live.answer(live.channel.confirm_select(options));
+        let confirms = timeout(ANSWER, confirms).await.ok().flatten();
         confirms
             .ok_or_else(RabbitError::lost)?
             .map_err(|error| trouble(error, "asking for confirmations"))?;

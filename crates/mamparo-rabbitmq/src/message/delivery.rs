@@ -78,7 +78,12 @@ impl Delivery {
 
 /// A header that is a text.
 pub(crate) fn header<'a>(properties: &'a BasicProperties, name: &str) -> Option<&'a str> {
-    match properties.headers().as_ref()?.inner().get(name)? {
+    text(properties.headers().as_ref()?.inner().get(name)?)
+}
+
+/// A value that is a text.
+pub(crate) fn text(value: &AMQPValue) -> Option<&str> {
+    match value {
         AMQPValue::LongString(text) => std::str::from_utf8(text.as_bytes()).ok(),
         AMQPValue::ShortString(text) => Some(text.as_str()),
         _ => None,

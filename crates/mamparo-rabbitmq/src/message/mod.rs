@@ -7,5 +7,5 @@ mod outgoing;
 
 pub(crate) use copy::{Copied, attempts_made, copy};
 pub use delivery::Delivery;
-pub(crate) use delivery::header;
+pub(crate) use delivery::{header, text};
 pub use outgoing::Message;

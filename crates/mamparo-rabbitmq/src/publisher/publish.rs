@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lapin::options::BasicPublishOptions;
-use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
+use lapin::protocol::{AMQPError, AMQPErrorKind, AMQPSoftError};
+use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Confirmation, ErrorKind};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::link::{Backoff, Link, RabbitError, Trouble, short, trouble};
+use crate::link::{Link, RabbitError, Trouble, Waits, short, trouble};
 use crate::topology::declare;
 use crate::{Message, Settings, Topology};
 
@@ -45,6 +46,8 @@ enum Tried {
     Confirmed,
     /// It may have it, and may be asked again.
     Again(RabbitError),
+    /// The broker refuses it, or another one that is under way; the refusal closes the channel for all.
+    Suspected(RabbitError),
     /// No try would do better.
     Refused(RabbitError),
 }
@@ -75,6 +78,7 @@ impl Publisher {
         routing_key: &str,
         message: Message,
     ) -> Result<(), RabbitError> {
+        well_formed(&message)?;
         let limit = self.shared.link.settings().publish_timeout;
         let mut last = None;
         let all = self.until_confirmed(exchange, routing_key, &message, &mut last);
@@ -106,16 +110,21 @@ impl Publisher {
         message: &Message,
         last: &mut Option<RabbitError>,
     ) -> Result<(), RabbitError> {
-        // Never closed.
-        let _place = self.shared.unconfirmed.acquire().await;
-        let mut backoff = Backoff::default();
+        let all = u32::try_from(self.shared.link.settings().unconfirmed).unwrap_or(u32::MAX);
+        let (mut places, mut waits) = (1, Waits::default());
         loop {
+            // Never closed.
+            let place = self.shared.unconfirmed.acquire_many(places).await;
             match self.once(exchange, routing_key, message).await {
                 Tried::Confirmed => return Ok(()),
                 Tried::Refused(error) => return Err(error),
+                Tried::Suspected(error) if places == all => return Err(error),
+                // Under way alone, it is known whether it is the one.
+                Tried::Suspected(error) => (places, *last) = (all, Some(error)),
                 Tried::Again(error) => *last = Some(error),
             }
-            sleep(backoff.next()).await;
+            drop(place);
+            sleep(waits.next()).await;
         }
     }
 
@@ -174,28 +183,43 @@ fn unconfirmed(limit: Duration, last: Option<RabbitError>) -> RabbitError {
     RabbitError::new(Trouble::Unconfirmed, message)
 }
 
+/// Refuses what the broker would close the channel for, with all that is under way.
+fn well_formed(message: &Message) -> Result<(), RabbitError> {
+    let headers = message.properties.headers().iter();
+    for (name, value) in headers.flat_map(FieldTable::inner) {
+        let copies = ["CC", "BCC"].contains(&name.as_str());
+        if copies && !matches!(value, AMQPValue::FieldArray(_)) {
+            let message =
+                format!("the header {name} must be an array of routing keys: RabbitMQ reads it");
+            return Err(RabbitError::new(Trouble::Mismatch, message));
+        }
+    }
+    Ok(())
+}
+
 /// The channel is closed for all who publish over it; only the one that is at fault is refused.
 fn lost(error: lapin::Error, exchange: &str, length: usize) -> Tried {
-    let at_fault = match error.kind() {
-        ErrorKind::ProtocolError(refusal) => {
-            let said = refusal.get_message().as_str();
-            match refusal.kind() {
-                AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND | AMQPSoftError::ACCESSREFUSED) => {
-                    said.contains(&format!("'{exchange}'"))
-                }
-                // Bigger than the broker takes: it tells the length.
-                AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED) => {
-                    !said.contains("message size") || said.contains(&length.to_string())
-                }
-                _ => false,
-            }
+    use AMQPErrorKind::Soft;
+    let refusal = match error.kind() {
+        ErrorKind::ProtocolError(refusal) => Some(refusal),
+        _ => None,
+    };
+    let said = refusal.map_or("", |refusal| refusal.get_message().as_str());
+    let fault = match refusal.map(AMQPError::kind) {
+        Some(Soft(AMQPSoftError::NOTFOUND)) => Some(said.contains(&format!("'{exchange}'"))),
+        // Bigger than the broker takes: it tells the length.
+        Some(Soft(AMQPSoftError::PRECONDITIONFAILED)) if said.contains("message size") => {
+            let mut words = said.split_whitespace();
+            let told = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+            Some(told == Some(&length.to_string()))
         }
-        _ => false,
+        Some(Soft(AMQPSoftError::PRECONDITIONFAILED | AMQPSoftError::ACCESSREFUSED)) => None,
+        _ => Some(false),
     };
     let told = trouble(error, "publishing");
-    if at_fault {
-        Tried::Refused(told)
-    } else {
-        Tried::Again(told)
+    match fault {
+        Some(true) => Tried::Refused(told),
+        Some(false) => Tried::Again(told),
+        None => Tried::Suspected(told),
     }
 }

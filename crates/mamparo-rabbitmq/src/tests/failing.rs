@@ -11,8 +11,10 @@ use tokio::sync::Notify;
 use tower::service_fn;
 
 use super::support::{
-    Running, SOON, Seen, consumer, depth, look, patient, publish, publisher, queue, topology, until,
+    Running, SOON, Seen, consumer, depth, look, must, patient, publish, publisher, queue, topology,
+    until,
 };
+use crate::topology::peek;
 use crate::{Consumer, ConsumerEvent, Delivery, Message, Publisher, Settings, Topology};
 
 async fn fine(_: Delivery) -> Result<(), BoxError> {
@@ -130,6 +132,52 @@ async fn as_many_at_once_as_one_likes_are_as_many_as_are_taken() {
     let consumer = Consumer::builder(settings.build().unwrap(), topology()).concurrency(usize::MAX);
     let ran = consumer.build().unwrap().run(service_fn(fine), async {});
     ran.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_consumer_that_still_declares_its_queues_stops_at_once() {
+    let server = PrivateRabbit::shared().await;
+    let proxy = FaultProxy::start(server.address()).await;
+    proxy.set(Fault::Latency(Duration::from_millis(100))).await;
+    let delays = (1..=16).map(Duration::from_secs);
+    let topology = Topology::builder(queue()).delays(delays).build().unwrap();
+    let settings = patient(&server.url_at(proxy.address()));
+    let consumer = Consumer::builder(settings, topology.clone())
+        .build()
+        .unwrap();
+    let running = Running::start(consumer, service_fn(fine));
+    let (connection, _channel) = look().await;
+    must(async {
+        // Each look that finds nothing closes its channel.
+        while peek(
+            &connection.create_channel().await.unwrap(),
+            topology.queue(),
+        )
+        .await
+        .unwrap()
+        .is_none()
+        {}
+    })
+    .await;
+    let began = mamparo_core::clock::now();
+    running.stop().await;
+    let took = mamparo_core::clock::now() - began;
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_broker_that_falls_silent_is_not_waited_for_without_end() {
+    let server = PrivateRabbit::shared().await;
+    let proxy = FaultProxy::start(server.address()).await;
+    let (topology, settings) = (topology(), patient(&server.url_at(proxy.address())));
+    let publisher = Publisher::new(settings);
+    publisher.declare(&topology).await.unwrap();
+    proxy.set(Fault::BlackHole).await;
+    let began = mamparo_core::clock::now();
+    let error = publisher.declare(&topology).await.unwrap_err();
+    let took = mamparo_core::clock::now() - began;
+    assert!(error.is_transient(), "{error}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
 }
 
 /// Cuts the connections, and lets them be made again once the consumer has noticed.

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use lapin::BasicProperties;
 use mamparo_durable::events::{Event, Published};
 use mamparo_testkit::private::PrivateRabbit;
 use mamparo_testkit::proxy::{Fault, FaultProxy};
@@ -53,10 +55,7 @@ async fn who_publishes_to_a_missing_exchange_disturbs_nobody_for_long() {
     let publisher = publisher(&topology).await;
     let wrong = (0..20).map(|_| publisher.publish("nowhere", "x", Message::new("")));
     let right = (0..20).map(|_| publisher.publish("", topology.queue(), Message::new("")));
-    let (wrong, right) = tokio::join!(
-        futures_util::future::join_all(wrong),
-        futures_util::future::join_all(right)
-    );
+    let (wrong, right) = tokio::join!(join_all(wrong), join_all(right));
     assert!(wrong.iter().all(|done| {
         done.as_ref()
             .is_err_and(|error| error.trouble() == Trouble::Unroutable)
@@ -66,6 +65,34 @@ async fn who_publishes_to_a_missing_exchange_disturbs_nobody_for_long() {
     }
     let (_connection, channel) = look().await;
     assert!(depth(&channel, topology.queue()).await >= 20);
+}
+
+#[tokio::test]
+async fn one_message_that_the_broker_refuses_is_refused_alone() {
+    let topology = topology();
+    let publisher = publisher(&topology).await;
+    let publish = |message| publisher.publish("", topology.queue(), message);
+    let stranger = BasicProperties::default().with_user_id("nobody".into());
+    let right = (0..50).map(|_| publish(Message::new("")));
+    let (wrong, right) = tokio::join!(
+        publish(Message::with_properties("", stranger)),
+        join_all(right)
+    );
+    let wrong = wrong.unwrap_err();
+    assert_eq!(wrong.trouble(), Trouble::Mismatch, "{wrong}");
+    for done in right {
+        done.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_text_where_copies_are_named_is_refused_before_it_closes_the_channel() {
+    let publisher = Publisher::new(patient("amqp://guest:guest@127.0.0.1:1/%2f"));
+    for name in ["CC", "BCC"] {
+        let message = Message::new("").header(name, "elsewhere");
+        let error = publisher.publish("", "q", message).await.unwrap_err();
+        assert_eq!(error.trouble(), Trouble::Mismatch, "{error}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Connection, ExchangeKind};
 
 use super::Topology;
-use crate::link::{RabbitError, Trouble, short, trouble};
+use crate::link::{RabbitError, Trouble, answered, short};
 
 /// As many deliveries as nothing ever reaches: whoever looks at dead letters gives them back, which counts.
 const ANY_NUMBER: i64 = 1_000_000_000;
@@ -22,33 +22,27 @@ pub(crate) async fn declare(
     connection: &Connection,
     topology: &Topology,
 ) -> Result<(), RabbitError> {
-    let mut channel = open(connection).await?;
+    let mut channel = open_channel(connection).await?;
     let exchange = topology.exchange();
     let options = ExchangeDeclareOptions {
         durable: true,
         ..ExchangeDeclareOptions::default()
     };
-    let declared = channel
-        .exchange_declare(
-            short(&exchange),
-            ExchangeKind::Direct,
-            options,
-            FieldTable::default(),
-        )
-        .await;
-    declared.map_err(|error| {
-        differs(trouble(
-            error,
-            &format!("declaring the exchange {exchange}"),
-        ))
-    })?;
+    let declared = channel.exchange_declare(
+        short(&exchange),
+        ExchangeKind::Direct,
+        options,
+        FieldTable::default(),
+    );
+    let doing = format!("declaring the exchange {exchange}");
+    answered(&doing, declared).await.map_err(differs)?;
     let mut differences = Vec::new();
     for (queue, arguments) in queues(topology) {
         match declare_queue(&channel, &queue, arguments, &exchange).await {
             Ok(()) => {}
             Err(error) if error.trouble() == Trouble::Mismatch => {
                 differences.push(error.to_string());
-                channel = open(connection).await?;
+                channel = open_channel(connection).await?;
             }
             Err(error) => return Err(error),
         }
@@ -60,7 +54,7 @@ pub(crate) async fn declare(
         bind(&channel, &topology.queue, exchange, key).await?;
     }
     // An error would say that it is closed already.
-    drop(channel.close(200, short("")).await);
+    drop(answered("closing a channel", channel.close(200, short(""))).await);
     Ok(())
 }
 
@@ -70,24 +64,17 @@ pub(crate) async fn peek(channel: &Channel, queue: &str) -> Result<Option<u32>, 
         passive: true,
         ..QueueDeclareOptions::default()
     };
-    let found = channel
-        .queue_declare(short(queue), passive, FieldTable::default())
-        .await;
-    match found {
+    let found = channel.queue_declare(short(queue), passive, FieldTable::default());
+    let doing = format!("looking at the queue {queue}");
+    match answered(&doing, found).await {
         Ok(found) => Ok(Some(found.message_count())),
-        Err(error) => {
-            let told = trouble(error, &format!("looking at the queue {queue}"));
-            match told.trouble() {
-                Trouble::Unroutable => Ok(None),
-                _ => Err(told),
-            }
-        }
+        Err(error) if error.trouble() == Trouble::Unroutable => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-async fn open(connection: &Connection) -> Result<Channel, RabbitError> {
-    let opened = connection.create_channel().await;
-    opened.map_err(|error| trouble(error, "opening a channel"))
+pub(crate) async fn open_channel(connection: &Connection) -> Result<Channel, RabbitError> {
+    answered("opening a channel", connection.create_channel()).await
 }
 
 async fn declare_queue(
@@ -96,10 +83,9 @@ async fn declare_queue(
     arguments: FieldTable,
     exchange: &str,
 ) -> Result<(), RabbitError> {
-    let declared = channel
-        .queue_declare(short(queue), QueueDeclareOptions::durable(), arguments)
-        .await;
-    declared.map_err(|error| differs(trouble(error, &format!("declaring the queue {queue}"))))?;
+    let declared = channel.queue_declare(short(queue), QueueDeclareOptions::durable(), arguments);
+    let doing = format!("declaring the queue {queue}");
+    answered(&doing, declared).await.map_err(differs)?;
     bind(channel, queue, exchange, queue).await
 }
 
@@ -110,21 +96,15 @@ async fn bind(
     key: &str,
 ) -> Result<(), RabbitError> {
     let (options, arguments) = (QueueBindOptions::default(), FieldTable::default());
-    let bound = channel
-        .queue_bind(
-            short(queue),
-            short(exchange),
-            short(key),
-            options,
-            arguments,
-        )
-        .await;
-    bound.map_err(|error| {
-        trouble(
-            error,
-            &format!("binding the queue {queue} to the exchange {exchange}"),
-        )
-    })
+    let bound = channel.queue_bind(
+        short(queue),
+        short(exchange),
+        short(key),
+        options,
+        arguments,
+    );
+    let doing = format!("binding the queue {queue} to the exchange {exchange}");
+    answered(&doing, bound).await
 }
 
 /// Says what to do where the broker only says what differs.
