@@ -74,11 +74,7 @@ async fn main() -> Result<(), BoxError> {
     consumer.run(service, stop).await?;
 
     let letters = DeadLetters::in_topology(settings, topology);
-    let all = Selection {
-        max: 10,
-        per_second: None,
-        wanted: &|_| true,
-    };
+    let all = Selection::first(10);
     for letter in letters.discard(all, std::future::pending()).await? {
         println!(
             "discarded {}: {} ({}), ask {}",

@@ -269,7 +269,7 @@ pub(crate) struct DeadOneArgs {
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: String,
 
-    /// Its number.
+    /// Its number, as `list` shows it. That of a RabbitMQ is its place: it shifts once any letter is put back or discarded.
     pub(crate) number: u64,
 }
 
@@ -290,7 +290,7 @@ pub(crate) struct RequeueArgs {
     #[arg(long, value_name = "N/PERIOD", requires = "amqp")]
     pub(crate) rate: Option<Rate>,
 
-    /// Their numbers.
+    /// Their numbers, as `list` shows them. Those of a RabbitMQ are places: they shift once any letter is put back or discarded.
     #[arg(required_unless_present_any = ["all", "filters"])]
     pub(crate) numbers: Vec<u64>,
 

@@ -2,18 +2,22 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
+use mamparo::serve::termination;
 use mamparo_core::InvalidSetting;
 use mamparo_rabbitmq::{Consumer, ConsumerEvent, Settings, Settled, Topology};
 use tokio::process::Command;
 use tower::service_fn;
 
 use super::execute::execute;
-use super::stop::stop;
 use crate::args::ConsumeArgs;
 use crate::defer::{Trouble, ended};
 use crate::exit::Exit;
 use crate::output;
+
+/// As long as it may take, at a stop, to settle what a command has handled.
+const SETTLING: Duration = Duration::from_secs(10);
 
 /// Runs `mamparo consume`.
 pub(crate) async fn consume(args: ConsumeArgs) -> Exit {
@@ -22,7 +26,7 @@ pub(crate) async fn consume(args: ConsumeArgs) -> Exit {
 
 async fn run(args: ConsumeArgs) -> Result<Exit, Trouble> {
     // From here on, a signal is heard.
-    let stop = stop()?;
+    let stop = termination().map_err(|error| Trouble::away(error.to_string()))?;
     exists(&args.exec).await?;
     let consumer = consumer(&args).map_err(|error| Trouble::usage(error.to_string()))?;
     let command: Arc<str> = args.exec.into();
@@ -52,13 +56,19 @@ fn consumer(args: &ConsumeArgs) -> Result<Consumer, InvalidSetting> {
         .prefetch(args.concurrency)
         .max_attempts(args.max_attempts)
         .handler_timeout(args.timeout.0)
+        .drain_timeout(args.timeout.0.saturating_add(SETTLING))
         .report(report)
         .build()
 }
 
-/// Refuses a command whose first word names nothing: each message would fail.
+/// Refuses a command whose first word names nothing: each message would fail. A word that the shell reads otherwise, such as
+/// `(cd` or `NAME=value`, is left to it.
 async fn exists(command: &str) -> Result<(), Trouble> {
     let first = command.split_whitespace().next().unwrap_or_default();
+    let plain = |c: char| c.is_alphanumeric() || "_-./+".contains(c);
+    if !first.chars().all(plain) {
+        return Ok(());
+    }
     let mut look = Command::new("sh");
     look.args(["-c", "command -v \"$1\"", "sh", first])
         .stdin(Stdio::null())
@@ -111,5 +121,27 @@ fn report(event: &ConsumerEvent<'_>) {
         ConsumerEvent::Unsettled { error, .. } => output::warning(&error.to_string()),
         ConsumerEvent::Died { why, .. } => output::warning(why),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ConsumeArgs,
+    }
+
+    #[test]
+    fn a_stop_waits_for_as_long_as_a_command_may_take() {
+        let url = "amqp://localhost";
+        let line = ["", "--amqp", url, "--queue", "q", "--exec", "cat"];
+        let line = Line::parse_from(line.into_iter().chain(["--timeout", "20m"]));
+        let consumer = consumer(&line.args).unwrap();
+        assert!(format!("{consumer:?}").contains("drain_timeout: 1210s"));
     }
 }

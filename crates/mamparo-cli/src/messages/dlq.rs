@@ -1,11 +1,13 @@
 //! `mamparo dlq --amqp`.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mamparo::serve::termination;
 use mamparo_rabbitmq::{DeadLetters, Letter, RabbitError, Selection, Settings};
 use serde_json::{Value, json};
 
-use super::stop::stop;
 use crate::args::{
     DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, Filter, HeapArgs, Key, RequeueArgs,
 };
@@ -27,9 +29,8 @@ async fn list(args: &DeadArgs) -> Result<Exit, Trouble> {
     let queue = args.queue.as_deref().unwrap_or_default();
     let wanted = |letter: &Letter| args.filters.iter().all(|filter| holds(filter, letter));
     let selection = Selection {
-        max: args.max as usize,
-        per_second: None,
         wanted: &wanted,
+        ..Selection::first(args.max as usize)
     };
     let found = letters(&args.heap, queue)?
         .list(selection)
@@ -50,9 +51,8 @@ async fn list(args: &DeadArgs) -> Result<Exit, Trouble> {
 async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
     let number = args.number;
     let selection = Selection {
-        max: 1,
-        per_second: None,
         wanted: &|letter| letter.number() as u64 == number,
+        ..Selection::first(1)
     };
     let found = letters(&args.heap, &args.queue)?
         .list(selection)
@@ -80,31 +80,47 @@ async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
 
 async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Trouble> {
     let letters = letters(&args.heap, &args.queue)?;
+    let numbers: BTreeSet<u64> = args.numbers.iter().copied().collect();
     let chosen = |letter: &Letter| {
-        let numbered = args.numbers.is_empty() || args.numbers.contains(&(letter.number() as u64));
+        let numbered = numbers.is_empty() || numbers.contains(&(letter.number() as u64));
         numbered && args.filters.iter().all(|filter| holds(filter, letter))
+    };
+    let so_far = AtomicUsize::new(0);
+    let told_of_each = |letter: &Letter| {
+        so_far.fetch_add(1, Ordering::Relaxed);
+        if let Some(reason) = discarded.filter(|_| !args.dry_run) {
+            output::note(&format!("discarded, since {reason}: {}", line(letter)));
+        }
     };
     let selection = Selection {
         max: args.max as usize,
-        per_second: args.rate.map(|rate| per_second(rate.count, rate.period)),
+        pause: args
+            .rate
+            .map_or(Duration::ZERO, |rate| rate.period / rate.count),
         wanted: &chosen,
+        done: &told_of_each,
     };
-    let done = match discarded {
-        _ if args.dry_run => letters.list(selection).await,
-        None => letters.requeue(selection, stop()?).await,
-        Some(_) => letters.discard(selection, stop()?).await,
-    };
-    let done = done.map_err(told)?;
     let word = if discarded.is_some() {
         "discarded"
     } else {
         "requeued"
     };
-    if let Some(reason) = discarded.filter(|_| !args.dry_run) {
-        for letter in &done {
-            output::note(&format!("discarded, since {reason}: {}", line(letter)));
+    let done = if args.dry_run {
+        letters.list(selection).await
+    } else {
+        let stop = termination().map_err(|error| Trouble::away(error.to_string()))?;
+        match discarded {
+            None => letters.requeue(selection, stop).await,
+            Some(_) => letters.discard(selection, stop).await,
         }
-    }
+    };
+    let done = done.map_err(|error| {
+        let so_far = so_far.load(Ordering::Relaxed);
+        if so_far > 0 && !args.dry_run {
+            output::warning(&format!("{so_far} {word} until then"));
+        }
+        told(error)
+    })?;
     if args.heap.json {
         let all: Vec<Value> = done.iter().map(in_json).collect();
         let json = json!({ "queue": args.queue, word: done.len(), "dead_letters": all, "dry_run": args.dry_run });
@@ -114,7 +130,7 @@ async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Tro
     } else {
         written(&format!("{} {word}\n", done.len()))?;
     }
-    let missing = args.numbers.len().saturating_sub(done.len());
+    let missing = numbers.len().saturating_sub(done.len());
     if missing == 0 {
         return Ok(Exit::Success);
     }
@@ -122,11 +138,6 @@ async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Tro
         "{missing} were not there, or not chosen by the filters"
     ));
     Ok(Exit::REFUSED)
-}
-
-/// At least one: slower than that, one a second.
-fn per_second(count: u32, period: Duration) -> u32 {
-    (f64::from(count) / period.as_secs_f64()).max(1.0) as u32
 }
 
 fn letters(heap: &HeapArgs, queue: &str) -> Result<DeadLetters, Trouble> {

@@ -3,7 +3,6 @@
 mod consume;
 mod dlq;
 mod execute;
-mod stop;
 
 pub(crate) use consume::consume;
 pub(crate) use dlq::dlq;

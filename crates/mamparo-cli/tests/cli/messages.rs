@@ -199,6 +199,41 @@ async fn operate(url: &str) {
 }
 
 #[tokio::test]
+async fn a_command_may_be_anything_that_the_shell_understands() {
+    for (queue_name, exec) in [
+        ("assigned", "CODE=65 sh -c 'exit $CODE'"),
+        ("grouped", "(cd / && exit 65)"),
+    ] {
+        let (url, _publisher, letters) = queue(queue_name, &[("it", "")]).await;
+        let consumer = consume(&url, queue_name, exec);
+        settled(&letters, 1).await;
+        let (code, told) = stop(consumer).await;
+        assert_eq!(code, Some(0), "{told}");
+    }
+}
+
+/// Five in ten seconds are one every two.
+#[tokio::test]
+async fn letters_are_put_back_at_a_rate_below_one_a_second_and_a_number_said_twice_is_one() {
+    let (url, publisher, letters) = queue("slowly", &[]).await;
+    for id in ["a", "b"] {
+        let message = Message::new("").id(id);
+        publisher.publish("", "slowly.dlq", message).await.unwrap();
+    }
+    let more = ["1", "2", "2", "--rate", "5/10s"];
+    let began = mamparo_core::clock::now();
+    let ran = dlq("requeue", &url, "slowly", &more).await;
+    assert!(mamparo_core::clock::now() - began >= Duration::from_secs(2));
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (0, &b"2 requeued\n"[..]),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(letters.depths().await.unwrap().ready, 2);
+}
+
+#[tokio::test]
 async fn what_makes_no_sense_is_refused_in_one_line() {
     let (url, ..) = queue("refused", &[]).await;
     let wrong = url.replace("guest:guest", "guest:wrong");

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use lapin::BasicProperties;
 use lapin::types::AMQPValue;
 
-use crate::headers;
-use crate::message::{attempts_made, header};
+use crate::message::{attempts_made, header, text};
+use crate::{Topology, headers};
 
 /// A dead letter: why, when, and the message itself.
 #[derive(Clone, Debug)]
@@ -13,6 +13,7 @@ pub struct Letter {
     pub(super) number: usize,
     pub(super) properties: BasicProperties,
     pub(super) body: Bytes,
+    pub(super) topology: Topology,
 }
 
 impl Letter {
@@ -32,8 +33,8 @@ impl Letter {
     #[must_use]
     pub fn reason(&self) -> &str {
         let said = header(&self.properties, headers::DEAD_REASON);
-        let by_broker = || header(&self.properties, "x-first-death-reason");
-        said.or_else(by_broker).unwrap_or("unknown")
+        said.or_else(|| last_death(&self.properties))
+            .unwrap_or("unknown")
     }
 
     /// Returns what its last attempt said; empty if nothing.
@@ -54,16 +55,18 @@ impl Letter {
         attempts_made(&self.properties, u32::MAX)
     }
 
-    /// Returns who answers for it; empty if nobody is named.
+    /// Returns who answers for it, as it says or else as the topology does; empty if nobody is named.
     #[must_use]
     pub fn owner(&self) -> &str {
-        header(&self.properties, headers::OWNER).unwrap_or_default()
+        let said = header(&self.properties, headers::OWNER);
+        said.unwrap_or(self.topology.owner())
     }
 
-    /// Returns what to do about it; empty if nothing is said.
+    /// Returns what to do about it, as it says or else as the topology does; empty if nothing is said.
     #[must_use]
     pub fn runbook(&self) -> &str {
-        header(&self.properties, headers::RUNBOOK).unwrap_or_default()
+        let said = header(&self.properties, headers::RUNBOOK);
+        said.unwrap_or(self.topology.runbook())
     }
 
     /// Returns what it says.
@@ -89,6 +92,18 @@ impl Letter {
         all.map(|(name, value)| (name.to_string(), line(value)))
             .collect()
     }
+}
+
+/// Why the broker moved it last: the newest of what it says comes first.
+fn last_death(properties: &BasicProperties) -> Option<&str> {
+    let AMQPValue::FieldArray(deaths) = properties.headers().as_ref()?.inner().get("x-death")?
+    else {
+        return None;
+    };
+    let AMQPValue::FieldTable(newest) = deaths.as_slice().first()? else {
+        return None;
+    };
+    text(newest.inner().get("reason")?)
 }
 
 fn line(value: &AMQPValue) -> String {

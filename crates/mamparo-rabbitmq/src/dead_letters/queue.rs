@@ -2,27 +2,24 @@
 
 use std::fmt::{self, Debug};
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions};
 use lapin::{Acker, Channel};
 use mamparo_core::InvalidSetting;
 use mamparo_core::clock::{SystemClock, WallClock as _};
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::Letter;
-use crate::link::{Live, RabbitError, Trouble, close, open, short, trouble};
+use crate::link::{ANSWER, Live, RabbitError, Trouble, answered, close, open, short};
 use crate::message::{Copied, copy};
-use crate::topology::peek;
+use crate::topology::{open_channel, peek};
 use crate::{Message, Publisher, Settings, Topology};
 
 /// As many letters are looked through at once, at most: all of them are held until the end, so that none is seen twice. Of a
 /// longer queue, what is given back may stand behind the rest.
 const MOST: usize = 10_000;
-
-/// As long as the broker may take for one answer.
-const ANSWER: Duration = Duration::from_secs(10);
 
 /// The dead letters of one queue.
 ///
@@ -35,19 +32,42 @@ pub struct DeadLetters {
 }
 
 /// Which letters, and how many of them.
+///
+/// ```
+/// use mamparo_rabbitmq::{Letter, Selection};
+///
+/// let exhausted = |letter: &Letter| letter.reason() == "exhausted";
+/// let selection = Selection { wanted: &exhausted, ..Selection::first(10) };
+/// ```
 pub struct Selection<'a> {
     /// As many at most.
     pub max: usize,
-    /// As many in a second at most, when they are put back.
-    pub per_second: Option<u32>,
+    /// The wait after each that is put back.
+    pub pause: Duration,
     /// Whether this one.
     pub wanted: &'a (dyn Fn(&Letter) -> bool + Send + Sync),
+    /// Is told of each once it is looked at, put back or discarded: where the connection is lost half-way, of those before.
+    pub done: &'a (dyn Fn(&Letter) + Send + Sync),
+}
+
+impl Selection<'_> {
+    /// Selects so many, whatever they are, without a pause.
+    #[must_use]
+    pub const fn first(max: usize) -> Self {
+        Self {
+            max,
+            pause: Duration::ZERO,
+            wanted: &|_| true,
+            done: &|_| {},
+        }
+    }
 }
 
 impl Debug for Selection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Selection")
             .field("max", &self.max)
+            .field("pause", &self.pause)
             .finish_non_exhaustive()
     }
 }
@@ -146,8 +166,7 @@ impl DeadLetters {
     async fn count(&self, live: &Live) -> Result<Depths, RabbitError> {
         let count = async |queue: &str| {
             // A queue that is not there closes the channel.
-            let channel = live.connection.create_channel().await;
-            let channel = channel.map_err(|error| trouble(error, "opening a channel"))?;
+            let channel = open_channel(&live.connection).await?;
             peek(&channel, queue).await.map(Option::unwrap_or_default)
         };
         let mut depths = Depths {
@@ -169,15 +188,15 @@ impl DeadLetters {
     ) -> Result<Vec<Letter>, RabbitError> {
         let live = open(&self.settings).await?;
         let mut held = Vec::new();
-        let stopped = AtomicBool::new(false);
+        let (stopping, stopped) = watch::channel(false);
         let hear = async {
             stop.await;
-            stopped.store(true, Ordering::Relaxed);
+            stopping.send_replace(true);
             // What is under way is brought to its end.
             pending::<()>().await;
         };
         let done = tokio::select! {
-            done = self.each(&live.channel, &selection, deed, &stopped, &mut held) => done,
+            done = self.each(&live.channel, &selection, deed, stopped, &mut held) => done,
             () = hear => Ok(Vec::new()),
         };
         give_back(&held).await;
@@ -190,7 +209,7 @@ impl DeadLetters {
         channel: &Channel,
         selection: &Selection<'_>,
         deed: Deed<'_>,
-        stopped: &AtomicBool,
+        mut stopped: watch::Receiver<bool>,
         held: &mut Vec<Acker>,
     ) -> Result<Vec<Letter>, RabbitError> {
         let queue = self.topology.dead_letters();
@@ -198,18 +217,15 @@ impl DeadLetters {
             let message = format!("there is no queue {queue}");
             return Err(RabbitError::new(Trouble::Unroutable, message));
         };
-        let pause = selection
-            .per_second
-            .map(|rate| Duration::from_secs(1) / rate.max(1));
         let mut done = Vec::new();
         for number in 1..=MOST.min(all as usize) {
-            let enough = done.len() >= selection.max || stopped.load(Ordering::Relaxed);
+            let enough = done.len() >= selection.max || *stopped.borrow();
             // Given back, letters go behind those that were given back before: all are, or none.
             if enough && held.is_empty() {
                 break;
             }
             // Somebody else may have emptied it.
-            let Some((letter, acker)) = take(channel, &queue, number).await? else {
+            let Some((letter, acker)) = self.take(channel, &queue, number).await? else {
                 break;
             };
             if enough || !(selection.wanted)(&letter) {
@@ -224,9 +240,10 @@ impl DeadLetters {
                 }
                 Deed::Discard => forget(&acker).await?,
             }
+            (selection.done)(&letter);
             done.push(letter);
-            if let (Some(pause), Deed::Requeue(_)) = (pause, deed) {
-                sleep(pause).await;
+            if let Deed::Requeue(_) = deed {
+                drop(timeout(selection.pause, stopped.wait_for(|stop| *stop)).await);
             }
         }
         Ok(done)
@@ -241,28 +258,25 @@ impl DeadLetters {
         };
         publisher.publish("", self.topology.queue(), message).await
     }
-}
 
-async fn take(
-    channel: &Channel,
-    queue: &str,
-    number: usize,
-) -> Result<Option<(Letter, Acker)>, RabbitError> {
-    let got = timeout(
-        ANSWER,
-        channel.basic_get(short(queue), BasicGetOptions::default()),
-    )
-    .await;
-    let got = got.map_err(|_| RabbitError::lost())?;
-    let got = got.map_err(|error| trouble(error, &format!("reading {queue}")))?;
-    Ok(got.map(|got| {
-        let letter = Letter {
-            number,
-            properties: got.delivery.properties,
-            body: got.delivery.data.into(),
-        };
-        (letter, got.delivery.acker)
-    }))
+    async fn take(
+        &self,
+        channel: &Channel,
+        queue: &str,
+        number: usize,
+    ) -> Result<Option<(Letter, Acker)>, RabbitError> {
+        let got = channel.basic_get(short(queue), BasicGetOptions::default());
+        let got = answered(&format!("reading {queue}"), got).await?;
+        Ok(got.map(|got| {
+            let letter = Letter {
+                number,
+                properties: got.delivery.properties,
+                body: got.delivery.data.into(),
+                topology: self.topology.clone(),
+            };
+            (letter, got.delivery.acker)
+        }))
+    }
 }
 
 async fn forget(acker: &Acker) -> Result<(), RabbitError> {

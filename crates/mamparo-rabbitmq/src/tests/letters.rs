@@ -1,12 +1,14 @@
 use std::future::{pending, ready};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use lapin::BasicProperties;
 use lapin::options::BasicPublishOptions;
 use lapin::types::AMQPValue;
 
 use super::support::{
-    Running, Seen, consumer, depth, look, publish, publisher, queue, settings, take, text,
-    topology, until, with_headers,
+    Running, Seen, consumer, depth, look, must, publisher, queue, settings, take, text, topology,
+    until, with_headers,
 };
 use crate::message::header;
 use crate::{
@@ -36,11 +38,7 @@ async fn dead(ids: &[&'static str]) -> (Topology, DeadLetters, Publisher) {
 }
 
 fn every(max: usize) -> Selection<'static> {
-    Selection {
-        max,
-        per_second: None,
-        wanted: &|_| true,
-    }
+    Selection::first(max)
 }
 
 fn ids(letters: Result<Vec<Letter>, RabbitError>) -> Vec<String> {
@@ -59,9 +57,8 @@ async fn looking_at_dead_letters_changes_nothing_however_often() {
         assert_eq!(ids(letters.list(every(2)).await), ["a", "b"]);
     }
     let odd = Selection {
-        max: 9,
-        per_second: None,
         wanted: &|letter| letter.number() % 2 == 0,
+        ..every(9)
     };
     let found = letters.list(odd).await.unwrap();
     assert_eq!(
@@ -83,9 +80,9 @@ async fn what_is_put_back_starts_anew_and_what_the_filter_leaves_stays_in_order(
     let (topology, letters, _) = dead(&["a", "b", "c", "d", "e"]).await;
     let wanted = |letter: &Letter| matches!(letter.message_id(), Some("b" | "d" | "e"));
     let selection = Selection {
-        max: 2,
-        per_second: Some(1_000),
         wanted: &wanted,
+        pause: Duration::from_millis(1),
+        ..every(2)
     };
     assert_eq!(ids(letters.requeue(selection, pending()).await), ["b", "d"]);
     assert_eq!(ids(letters.list(every(9)).await), ["a", "c", "e"]);
@@ -110,28 +107,68 @@ async fn interrupted_half_way_it_loses_and_doubles_nothing() {
     // Stopped while it rests after the second.
     let stop = async {
         while depth(&channel, queue).await < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
+    let told = Mutex::new(Vec::new());
     let selection = Selection {
-        max: 9,
-        per_second: Some(10),
-        wanted: &|_| true,
+        pause: Duration::from_millis(100),
+        done: &|letter| told.lock().unwrap().push(letter.body().clone()),
+        ..every(9)
     };
     let done = ids(letters.requeue(selection, stop).await);
     assert_eq!(done, ["a", "b"]);
+    assert_eq!(told.into_inner().unwrap(), ["a", "b"]);
     assert_eq!(ids(letters.list(every(9)).await), ["c", "d"]);
     assert_eq!(depth(&channel, queue).await, 2);
     assert!(ids(letters.requeue(every(9), ready(())).await).is_empty());
 }
 
 #[tokio::test]
+async fn a_long_pause_ends_when_it_is_told_to_stop() {
+    let (topology, letters, _) = dead(&["a", "b"]).await;
+    let (_connection, channel) = look().await;
+    let stop = async { while depth(&channel, topology.queue()).await < 1 {} };
+    let selection = Selection {
+        pause: Duration::from_secs(3_600),
+        ..every(9)
+    };
+    let done = must(letters.requeue(selection, stop)).await;
+    assert_eq!(ids(done), ["a"]);
+}
+
+/// Two letters, of which the second has nowhere to go: its queue is deleted meanwhile.
+#[tokio::test]
+async fn what_was_done_before_it_went_wrong_is_told() {
+    let (topology, letters, _) = dead(&["a", "b"]).await;
+    let (_connection, channel) = look().await;
+    let told = Mutex::new(Vec::new());
+    let selection = Selection {
+        pause: Duration::from_secs(1),
+        done: &|letter| told.lock().unwrap().push(letter.body().clone()),
+        ..every(9)
+    };
+    let spoil = async {
+        while told.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let options = lapin::options::QueueDeleteOptions::default();
+        channel
+            .queue_delete(topology.queue().into(), options)
+            .await
+            .unwrap();
+    };
+    let (done, ()) = tokio::join!(letters.requeue(selection, pending()), spoil);
+    assert_eq!(done.unwrap_err().trouble(), Trouble::Unroutable);
+    assert_eq!(*told.lock().unwrap(), ["a"]);
+}
+
+#[tokio::test]
 async fn what_is_discarded_is_gone_and_the_rest_stays() {
     let (topology, letters, _) = dead(&["a", "b", "c"]).await;
     let selection = Selection {
-        max: 9,
-        per_second: None,
         wanted: &|letter| letter.message_id() != Some("b"),
+        ..every(9)
     };
     assert_eq!(ids(letters.discard(selection, pending()).await), ["a", "c"]);
     assert_eq!(ids(letters.list(every(9)).await), ["b"]);
@@ -178,7 +215,7 @@ async fn dead_letters_with_nowhere_to_go_stay() {
         .await;
     drop(sent);
     let letters = DeadLetters::of(settings().await, &name).unwrap();
-    super::support::must(async { while letters.depths().await.unwrap().dead == 0 {} }).await;
+    must(async { while letters.depths().await.unwrap().dead == 0 {} }).await;
     let error = letters.requeue(every(9), pending()).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Unroutable);
     assert_eq!(letters.depths().await.unwrap().dead, 1);
@@ -192,20 +229,27 @@ async fn a_message_that_nobody_ever_settles_is_a_dead_letter_by_the_delivery_lim
     let topology = Topology::builder(queue())
         .delay(super::support::SOON)
         .delivery_limit(2)
+        .owner("team payments")
+        .runbook("https://wiki/killers")
         .build()
         .unwrap();
     let publisher = publisher(&topology).await;
-    publish(&publisher, &topology, Message::new("killer").id("k")).await;
+    // It has waited for another attempt before, which is not what it died of.
+    let retry = topology.retry(1).0;
+    let message = Message::new("killer").id("k");
+    publisher.publish("", &retry, message).await.unwrap();
     let letters = DeadLetters::in_topology(settings().await, topology.clone());
     for _ in 0..3 {
         let (connection, channel) = look().await;
         hold(&channel, topology.queue()).await;
         connection.close(200, "".into()).await.unwrap();
     }
-    super::support::must(async { while letters.depths().await.unwrap().dead == 0 {} }).await;
+    must(async { while letters.depths().await.unwrap().dead == 0 {} }).await;
+    let killer = &letters.list(every(1)).await.unwrap()[0];
+    let said = [killer.reason(), killer.owner(), killer.runbook()];
     assert_eq!(
-        letters.list(every(1)).await.unwrap()[0].reason(),
-        "delivery_limit"
+        said,
+        ["delivery_limit", "team payments", "https://wiki/killers"]
     );
     // Put back, it is tried again and again: RabbitMQ does not take it for one that goes in circles.
     letters.requeue(every(1), pending()).await.unwrap();
@@ -231,5 +275,5 @@ async fn hold(channel: &lapin::Channel, queue: &str) {
             .is_none()
         {}
     };
-    super::support::must(taken).await;
+    must(taken).await;
 }

@@ -88,9 +88,8 @@ pub(super) async fn dead_letters(day: &mut Day) -> Result<(), BoxError> {
             .is_some_and(|id| id.starts_with("poison"))
     };
     let all = Selection {
-        max: 100,
-        per_second: None,
         wanted: &poison,
+        ..Selection::first(100)
     };
     let letters = day.dead_letters("orders")?.discard(all, pending()).await?;
     let said = |letter: &Letter| {

@@ -95,9 +95,8 @@ async fn put_back(day: &mut Day, order: &str) -> Result<(), BoxError> {
     day.town.deploy("orders", &[]).await?;
     let of_it = |letter: &Letter| letter.message_id().is_some_and(|id| id.starts_with(order));
     let one = Selection {
-        max: 10,
-        per_second: None,
         wanted: &of_it,
+        ..Selection::first(10)
     };
     let letters = day.dead_letters("orders")?.requeue(one, pending()).await?;
     let said = letters
