@@ -49,8 +49,78 @@ fn ask(breaker: &BreakerHandle) -> Gate {
             let until = Utc::of(&SystemClock).plus(wait);
             Gate::Postpone { until: Some(until) }
         }
-        (BreakerState::ForcedOpen, _) => Gate::Postpone { until: None },
+        // Half-open with a wait, it has let all probes pass that it lets; nobody knows how long they take.
+        (BreakerState::ForcedOpen, _) | (BreakerState::HalfOpen, Some(_)) => {
+            Gate::Postpone { until: None }
+        }
         // One whose wait is over lets a probe pass.
         _ => Gate::Pass,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response, StatusCode};
+    use mamparo::policy::Format;
+    use mamparo::replay::ReplayBody;
+    use mamparo_durable::machine::TransactionId;
+    use mamparo_durable::policy::Policy;
+    use tokio::sync::mpsc;
+    use tower::{Layer as _, ServiceExt as _, service_fn};
+
+    use super::*;
+
+    const POLICY: &str = r#"
+[dependency.psp]
+retry = "off"
+breaker = { consecutive_failures = 1, open_wait = "50ms", probes = 1 }
+"#;
+
+    fn terms() -> Terms {
+        let id = TransactionId::new("p").unwrap();
+        let mut terms = Terms::new(id, "psp", &Policy::default(), Utc::of(&SystemClock));
+        terms.dependency = Some("psp".into());
+        terms
+    }
+
+    /// Whoever fires while the one probe is under way would only be refused.
+    #[tokio::test]
+    async fn a_half_open_breaker_lets_pass_until_its_probes_are_taken() {
+        let loader = Policies::loader().text("policies.toml", POLICY, Format::Toml);
+        let files = loader.load().unwrap();
+        let (breakers, terms) = (Breakers::of(&files), terms());
+        let stack = files.dependency("psp").unwrap().http().unwrap();
+        let (begins, mut begun) = mpsc::unbounded_channel();
+        let psp = stack.layer(service_fn(move |request: Request<ReplayBody<String>>| {
+            begins.send(()).unwrap();
+            async move {
+                if request.uri() == "/slow" {
+                    std::future::pending::<()>().await;
+                }
+                let mut answer = Response::new(String::new());
+                *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                Ok::<_, Infallible>(answer)
+            }
+        }));
+        let get = |path: &str| Request::get(path).body(String::new()).unwrap();
+        assert_eq!(breakers.gate(&terms), Gate::Pass);
+        drop(psp.clone().oneshot(get("/")).await);
+        begun.recv().await.unwrap();
+        let open = breakers.gate(&terms);
+        assert!(
+            matches!(open, Gate::Postpone { until: Some(_) }),
+            "{open:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(breakers.gate(&terms), Gate::Pass);
+        let probe = tokio::spawn(psp.clone().oneshot(get("/slow")));
+        begun.recv().await.unwrap();
+        assert_eq!(breakers.gate(&terms), Gate::Postpone { until: None });
+        probe.abort();
+        assert!(probe.await.is_err());
+        assert_eq!(breakers.gate(&terms), Gate::Pass);
     }
 }

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use mamparo_core::{BoxError, Rejection};
+use mamparo_core::{BoxError, Rejection, RetryError};
 use tower_service::Service;
 
 use crate::backend::{BoxFuture, Delivery, Message, Request};
@@ -128,13 +128,20 @@ where
     }
 }
 
-/// Tells whether a layer that bounds our own load has kept it back. A breaker has not: what it refuses waits as after a failure.
+/// Tells whether our own side has kept it back, and lets it pass later: nothing was sent, so nothing has failed.
+///
+/// A breaker that does not say when, as one that is forced open, may stay as it is: what it refuses waits as after a failure.
 fn is_early(error: &BoxError) -> bool {
+    // Kept back was a resend.
+    if RetryError::of(&**error).is_some_and(|error| error.ending().attempts() > 0) {
+        return false;
+    }
     Rejection::of(&**error).is_some_and(|rejection| {
         let full = rejection.is_rate_limited()
             || rejection.is_bulkhead_full()
             || rejection.is_overloaded();
-        full && !rejection.sent()
+        let open = rejection.is_breaker_open() && rejection.retry_after().is_some();
+        (full || open) && !rejection.sent()
     })
 }
 

@@ -432,8 +432,11 @@ impl Circuit {
             admitted: ramp_since.map_or(1.0, |since| {
                 policy.recovery.ramp.share(Duration::from_nanos(since))
             }),
-            retry_after: (state == BreakerState::Open)
-                .then(|| Duration::from_nanos(until.saturating_sub(now))),
+            retry_after: match state {
+                BreakerState::Open => Some(Duration::from_nanos(until.saturating_sub(now))),
+                BreakerState::HalfOpen if now < until => Some(PROBES_OUT),
+                _ => None,
+            },
             late: self.late.load(Ordering::Relaxed),
             ignored: self.ignored.load(Ordering::Relaxed),
             cancelled: self.cancelled.load(Ordering::Relaxed),

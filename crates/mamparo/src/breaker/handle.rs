@@ -54,7 +54,7 @@ pub struct Snapshot {
     pub probes: usize,
     /// The share of calls that is admitted when closed: below 1 while admission grows.
     pub admitted: f64,
-    /// How long it stays open.
+    /// When to ask again: how long it stays open; half-open, a second while all probes are under way.
     pub retry_after: Option<Duration>,
     /// How many results came too late to count: after the state had changed.
     pub late: u64,

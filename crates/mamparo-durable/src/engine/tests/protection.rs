@@ -3,13 +3,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use mamparo::rate_limit::RateLimitPolicy;
-use mamparo_core::{BoxError, Dependency, Reason, Rejection};
+use mamparo_core::{BoxError, Dependency, Ending, Reason, Rejection, RetryError};
 
 use super::support::{Heard, MINUTE, Paused, Sent, ended, id, on, payment, policies, stored};
 use crate::backend::{Backend, Message, QueueName, Request};
 use crate::engine::Engine;
 use crate::handler::Gatekeeper;
-use crate::machine::{Answer, Cause, End, Gate, Outcome, State, Terms, Utc};
+use crate::machine::{Answer, Cause, End, Gate, Outcome, Record, State, Terms, Utc};
 use crate::memory::Memory;
 use crate::policy::{Policies, Policy, Wait};
 
@@ -212,6 +212,47 @@ async fn an_open_breaker_moves_all_that_is_due_and_spends_no_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_send_that_our_own_limits_keep_back_spends_nothing() {
+    for reason in [Reason::RateLimited, Reason::BreakerOpen] {
+        let (record, sent) = kept_back(20, move || {
+            let refused = Rejection::refused(reason, Dependency::named("psp"));
+            refused.with_retry_after(Duration::from_secs(1)).into()
+        })
+        .await;
+        assert_eq!(
+            (
+                record.progress.postponements,
+                record.progress.attempt_current
+            ),
+            (0, 1)
+        );
+        assert_eq!(sent.keys().len(), 20);
+        let took = sent.instants()[19] - sent.instants()[0];
+        assert!((19..=20).contains(&took.as_secs()), "{took:?}");
+    }
+}
+
+/// A breaker that is forced open says no time; and what was sent before its resend was kept back, has failed.
+#[tokio::test(start_paused = true)]
+async fn a_send_that_is_kept_back_for_ever_or_after_a_failure_waits_as_one() {
+    let (forced, _) = kept_back(2, || {
+        Rejection::refused(Reason::BreakerOpen, Dependency::named("psp")).into()
+    })
+    .await;
+    assert_eq!(forced.progress.postponements, 1);
+    let (resend, _) = kept_back(2, || {
+        let psp = Dependency::named("psp");
+        let open = Rejection::refused(Reason::BreakerOpen, psp).with_retry_after(MINUTE);
+        RetryError::new(psp, Ending::new(1, None, false), None, open.into()).into()
+    })
+    .await;
+    assert_eq!(resend.progress.postponements, 1);
+}
+
+/// What becomes of a payment whose sends fail like this but for the one of that number, and when they came.
+async fn kept_back(
+    number: usize,
+    error: impl Fn() -> BoxError + Clone + Send + Sync + 'static,
+) -> (Record, Sent) {
     let clock = Paused::new();
     let engine = on(&Memory::new(clock), clock).build().unwrap();
     let sent = Sent::default();
@@ -219,9 +260,10 @@ async fn a_send_that_our_own_limits_keep_back_spends_nothing() {
         let sent = sent.clone();
         tower::service_fn(move |request: Request| {
             sent.note(&request);
-            let answer = match sent.keys().len() {
-                ..20 => Err(full()),
-                _ => Ok(Some(request.answer(Outcome::Success))),
+            let answer = if sent.keys().len() < number {
+                Err(error())
+            } else {
+                Ok(Some(request.answer(Outcome::Success)))
             };
             async { answer }
         })
@@ -229,22 +271,8 @@ async fn a_send_that_our_own_limits_keep_back_spends_nothing() {
     let running = engine.run(limited);
     engine.begin(payment("p")).await.unwrap();
     let record = ended(&engine, "p").await;
-    assert_eq!(
-        (
-            record.progress.postponements,
-            record.progress.attempt_current
-        ),
-        (0, 1)
-    );
-    assert_eq!(sent.keys().len(), 20);
-    let took = sent.instants()[19] - sent.instants()[0];
-    assert!((19..=20).contains(&took.as_secs()), "{took:?}");
     running.stop().await.unwrap();
-}
-
-fn full() -> BoxError {
-    let refused = Rejection::refused(Reason::RateLimited, Dependency::named("psp"));
-    refused.with_retry_after(Duration::from_secs(1)).into()
+    (record, sent)
 }
 
 /// 1 000 refusals within a minute come back spread over all of the jitter, 24 minutes here, and not as they came.

@@ -75,6 +75,23 @@ async fn a_probe_that_never_ends_loses_its_place_and_its_say() {
     next.abort();
 }
 
+#[tokio::test(start_paused = true)]
+async fn whoever_reads_it_sees_that_all_probes_are_under_way() {
+    let rig = Rig::new(policy().probes(2).successes_to_close(2));
+    rig.opens_and_waits().await;
+    let first = rig.starts(Step::hang()).await;
+    assert_eq!(
+        (rig.state(), rig.read().retry_after),
+        (BreakerState::HalfOpen, None)
+    );
+    let second = rig.starts(Step::hang()).await;
+    assert_eq!(rig.read().retry_after, Some(SECOND));
+    first.abort();
+    assert!(first.await.is_err());
+    assert_eq!(rig.read().retry_after, None);
+    second.abort();
+}
+
 /// Row A6, with an end that was said to be ignored.
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_says_nothing_gives_its_place_back() {
