@@ -34,9 +34,10 @@ impl Senders {
     ) -> Result<Self, Trouble> {
         let mut senders = HashMap::new();
         for (name, policy) in policies.iter() {
-            let mut stack = policy
-                .http()
-                .map_err(|error| Trouble::refused(error.to_string()))?;
+            // One that speaks gRPC is for another program that has the same files.
+            let Ok(mut stack) = policy.http() else {
+                continue;
+            };
             if let Some(served) = served {
                 stack = stack.observer(Arc::new(served.metrics()));
             }
@@ -61,7 +62,7 @@ impl Senders {
             Some(sender) => sender.clone().oneshot(request).await,
             None => {
                 let name = name.unwrap_or("without a name");
-                let why = format!("no policy is for the dependency {name}");
+                let why = format!("no policy for HTTP is for the dependency {name}");
                 let technical = request.answer(Outcome::Technical);
                 Ok(Some(technical.with_reason(why.as_str())))
             }

@@ -25,6 +25,10 @@ impl Place {
         let place = Self { folder };
         place.policy(&format!(
             r#"
+# The same files may be another program's too.
+[dependency.ledger]
+protocol = "grpc"
+
 [dependency.psp]
 url = "{url}"
 deadline = "5s"
