@@ -80,12 +80,13 @@ fn policy(defer: &Defer) -> Result<Policy, InvalidSetting> {
 
 fn wait(written: DeferWait, default: &Wait) -> Result<Wait, InvalidSetting> {
     let mut builder = Wait::builder().base(default.base()).cap(default.cap());
+    // Of base and cap, the one that nobody wrote gives way.
     if let Some(base) = written.base {
-        // A cap that nobody wrote gives way.
         builder = builder.base(base).cap(default.cap().max(base));
     }
     if let Some(cap) = written.cap {
-        builder = builder.cap(cap);
+        let base = written.base.unwrap_or(default.base().min(cap));
+        builder = builder.base(base).cap(cap);
     }
     if let Some(factor) = written.factor {
         builder = builder.factor(factor);

@@ -64,6 +64,14 @@ async fn what_sends_again_too_much_or_with_nobody_to_tell_says_so() {
     assert_snapshot!(text);
 }
 
+/// What the engine of the defer plane would refuse at its start.
+#[tokio::test]
+async fn what_is_deferred_and_could_not_come_back_is_refused_before_the_engine_starts() {
+    let ran = policies(&["check", "at/deferred.toml"]).await;
+    assert_eq!(ran.code, 1);
+    assert_snapshot!(stdout(&ran));
+}
+
 /// What only a layer's own builder knows is told of every dependency as well.
 #[tokio::test]
 async fn what_the_layers_refuse_is_told_at_once() {

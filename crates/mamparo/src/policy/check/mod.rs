@@ -1,6 +1,7 @@
 //! What is wrong with a dependency's settings, taken together: each rule is a function, and says its numbers.
 
 mod budget;
+mod defer;
 mod files;
 mod resends;
 mod rules;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Plan;
-use super::resends;
+use super::{defer, resends};
 use crate::policy::Problem;
 use crate::policy::build::{attempt_timeout_path, max_attempts};
 use crate::policy::describe::millis;
@@ -32,6 +32,7 @@ const ALL: &[Rule] = &[
 /// Adds what contradicts itself, and what is legal but unwise.
 pub(in crate::policy) fn check(view: &View, problems: &mut Vec<Problem>) {
     problems.extend(ALL.iter().filter_map(|rule| rule(view)));
+    defer::deferred_requests_come_back(view, problems);
 }
 
 /// What may not be zero, because nothing would ever be sent.

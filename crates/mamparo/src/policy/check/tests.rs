@@ -194,3 +194,42 @@ fn values_without_sense_are_refused_when_they_are_loaded() {
         assert_eq!(problem.origin.to_string(), "policies.toml:2", "{problem}");
     }
 }
+
+/// The engine would refuse to start with it.
+#[test]
+fn what_is_deferred_can_come_back() {
+    for (settings, code) in [
+        (r#"wait = { base = "2h", cap = "1h" }"#, "cap-below-base"),
+        (r#"technical_wait = { base = "0s" }"#, "bad-value"),
+        (r#"postponed_wait = { cap = "366d" }"#, "bad-value"),
+        (r#"give_up_after = "0s""#, "bad-value"),
+        ("refused = [200]", "bad-value"),
+        ("declined = [204]", "bad-value"),
+        ("refused = [409, 423]\ndeclined = [423]", "two-meanings"),
+        (
+            "field = \"s\"\nrefused_values = [\"A\"]\ndeclined_values = [\"A\"]",
+            "two-meanings",
+        ),
+        (r#"refused_values = ["A"]"#, "missing-value"),
+        (r#"declined_values = ["A"]"#, "missing-value"),
+        (r#"field = "s""#, "no-effect"),
+    ] {
+        let told = told(&format!("[dependency.psp.defer]\n{settings}\n"));
+        assert_eq!(codes(&told), [code], "{settings}");
+    }
+    let many: Vec<_> = (0..101).map(|number| format!("\"{number}\"")).collect();
+    let many = many.join(", ");
+    let (_, code, message) = one(&format!(
+        "defer = {{ field = \"s\", refused_values = [{many}] }}"
+    ));
+    assert_eq!((code, message.as_str()), ("bad-value", "101 are listed"));
+    let (_, code, _) = one("protocol = \"grpc\"\ndefer = {}");
+    assert_eq!(code, "no-effect");
+    for settings in [
+        r#"defer = { wait = { base = "2h", cap = "2h" }, technical_wait = { cap = "1s" }, postponed_wait = { base = "2h" } }"#,
+        r#"defer = { refused = [409], declined = [423], field = "s", refused_values = ["A"], declined_values = ["B"] }"#,
+        "protocol = \"grpc\"\ndefer = \"off\"",
+    ] {
+        assert_eq!(of(settings), [], "{settings}");
+    }
+}
