@@ -165,10 +165,14 @@ impl ServerPolicy {
         server.set("server", Node { value, at });
         overlay(&mut server, environment);
         let table = server.get("server").and_then(Node::table).cloned();
+        let table = table.unwrap_or_default();
+        // Where no file has it, a variable may.
+        let first = table.iter().next().map(|(_, node)| node.origin());
+        let origin = Some(origin).filter(Origin::is_written).or(first);
         let view = View {
             name: "server".to_owned(),
-            table: table.unwrap_or_default(),
-            origin,
+            table,
+            origin: origin.unwrap_or(Origin::Default),
             is_read: true,
         };
         let before = problems.len();

@@ -183,6 +183,31 @@ fn what_is_wrong_with_idempotency_keys_is_told_with_its_place() {
     ]);
 }
 
+#[test]
+fn a_variable_alone_writes_the_table() {
+    let set = |name: &str, value: &str| {
+        let variables = [(name.to_owned(), value.to_owned())];
+        let loader = Policies::loader().text("p.toml", "[dependency.a]\n", Format::Toml);
+        loader.environment(variables).load()
+    };
+    for (name, value) in [
+        ("MAMPARO__SERVER__MAX_DEADLINE", "30s"),
+        ("MAMPARO__SERVER__STOP__DELAY", "1s"),
+    ] {
+        let policies = set(name, value).unwrap();
+        assert!(policies.server().is_written(), "{name}");
+    }
+    let refused = set("MAMPARO__SERVER__LOAD_SHED__MAX_IN_FLIGHT", "0").unwrap_err();
+    let place = refused.problems()[0].origin.to_string();
+    assert!(place.contains("MAMPARO__SERVER"), "{place}");
+    assert!(
+        !set("MAMPARO__A__DEADLINE", "1s")
+            .unwrap()
+            .server()
+            .is_written()
+    );
+}
+
 /// Each line, with its problem's code and path.
 fn are_refused(cases: &[(&str, &str, &str)]) {
     for &(line, code, path) in cases {
