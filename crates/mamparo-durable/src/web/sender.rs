@@ -150,9 +150,8 @@ impl Shared {
             None => key(&request.key(), self.bare)?,
         };
         let mut sent = stored.into_request().map(B::from);
-        for (name, value) in &self.headers {
-            sent.headers_mut().insert(name.clone(), value.clone());
-        }
+        // Of a name that was stored, these take the place; of a name that comes twice, both stay.
+        sent.headers_mut().extend(self.headers.clone());
         sent.headers_mut().insert(KEY, key);
         poll_fn(|cx| client.poll_ready(cx))
             .await

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use mamparo_core::BoxError;
 use proptest::prelude::*;
@@ -99,6 +99,26 @@ async fn a_claimed_request_goes_out_under_the_key_of_its_attempt_with_the_secret
             .as_str()
             .starts_with("request = no line is refused")
     );
+}
+
+#[tokio::test]
+async fn a_header_that_is_given_twice_is_sent_twice_in_the_place_of_what_was_stored() {
+    let client = tower::service_fn(async |request: Request<Full<Bytes>>| {
+        let sent = request.headers().get_all("x-token").iter();
+        assert_eq!(sent.collect::<Vec<_>>(), ["a", "b"]);
+        Ok::<_, BoxError>(Response::new(Full::new(Bytes::new())))
+    });
+    let mut headers = HeaderMap::new();
+    for value in ["a", "b"] {
+        headers.append("x-token", HeaderValue::from_static(value));
+    }
+    let sender = HttpSender::new(client, Judge::default()).headers(headers);
+    let mut stored = request();
+    let old = HeaderValue::from_static("old");
+    stored.headers_mut().insert("x-token", old);
+    let claimed = claimed("p", StoredRequest::new(&stored).encode());
+    let answer = sender.oneshot(claimed).await.unwrap().unwrap();
+    assert_eq!(answer.outcome, Outcome::Success);
 }
 
 #[test]
