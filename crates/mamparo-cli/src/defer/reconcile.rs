@@ -32,22 +32,21 @@ async fn mend(args: &ReconcileArgs) -> Result<Exit, Trouble> {
     };
     let backend = args.store.store.open().await?;
     let began = clock::now();
-    let (mut found, mut mended, mut failed) = (0, 0, 0);
+    let mut mended = 0;
     let mut last = Cycle::default();
     loop {
         // What this run has mended is younger than the run, and not taken up again.
         let engine = engine(args, &backend, &agreed, began.elapsed())?;
         last = engine.reconcile(last).await?;
-        found += last.found;
         mended += last.mended;
-        failed += last.failed;
         // A cycle has a limit; one that mends nothing has nothing more to mend.
         if last.mended == 0 {
             break;
         }
         output::note(&format!("{mended} mended"));
     }
-    let dead = last.dead;
+    // Each cycle finds again what the ones before did not mend.
+    let (found, failed, dead) = (mended + last.found, last.failed, last.dead);
     let exit = if failed == 0 {
         Exit::Success
     } else {
