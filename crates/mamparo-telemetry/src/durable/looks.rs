@@ -34,24 +34,33 @@ const ATTEMPTS: [&str; 16] = [
 pub struct EngineWatch {
     task: JoinHandle<()>,
     looks: Looks,
+    number: u64,
 }
 
 impl Drop for EngineWatch {
     fn drop(&mut self) {
         self.task.abort();
-        *self.looks.last() = None;
+        self.looks.end(self.number);
     }
 }
 
-/// What was seen last; nothing where the store did not answer.
+/// What was seen last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Looks(Arc<Mutex<Option<Status>>>);
+pub(crate) struct Looks(Arc<Mutex<Last>>);
+
+#[derive(Debug, Default)]
+struct Last {
+    /// The watch that looks now: one that is aborted may still be at its last look, or be dropped after the next one began.
+    watch: u64,
+    /// Nothing where the store did not answer.
+    seen: Option<Status>,
+}
 
 impl Metrics {
     /// Looks at the transactions and dead letters of an engine's store every so often, so that they are told when metrics are collected.
     ///
     /// Each look asks the store for its [status](Engine::status). What the engine itself does is heard where it was given these metrics
-    /// as its listener. One engine a program: watch another when the first is no longer watched.
+    /// as its listener. One engine a program: of two that are watched, the later one is told.
     ///
     /// # Errors
     ///
@@ -69,14 +78,18 @@ impl Metrics {
             let reason = "must be at least 100 ms: each look asks the store";
             return Err(InvalidSetting::new("every", format!("{every:?}"), reason));
         }
+        let looks = self.watched.engine.clone();
+        let number = looks.begin();
+        let task = tokio::spawn(look(self.clone(), engine, every, number));
         Ok(EngineWatch {
-            task: tokio::spawn(look(self.clone(), engine, every)),
-            looks: self.watched.engine.clone(),
+            task,
+            looks,
+            number,
         })
     }
 }
 
-async fn look(metrics: Metrics, engine: Engine, every: Duration) {
+async fn look(metrics: Metrics, engine: Engine, every: Duration, number: u64) {
     let looks = metrics.watched.engine.clone();
     let mut begun = false;
     let mut dead = BTreeMap::new();
@@ -94,14 +107,38 @@ async fn look(metrics: Metrics, engine: Engine, every: Duration) {
                 counts.bury(*queue, depth.dead.saturating_sub(before));
             }
         }
-        *looks.last() = seen;
+        looks.note(number, seen);
         tokio::time::sleep(every).await;
     }
 }
 
 impl Looks {
-    fn last(&self) -> MutexGuard<'_, Option<Status>> {
+    fn last(&self) -> MutexGuard<'_, Last> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins another watch; what the one before it sees from now on is not kept.
+    fn begin(&self) -> u64 {
+        let mut last = self.last();
+        last.watch += 1;
+        last.watch
+    }
+
+    fn note(&self, watch: u64, seen: Option<Status>) {
+        let mut last = self.last();
+        if last.watch == watch {
+            last.seen = seen;
+        }
+    }
+
+    fn end(&self, watch: u64) {
+        let mut last = self.last();
+        if last.watch == watch {
+            *last = Last {
+                watch: watch + 1,
+                seen: None,
+            };
+        }
     }
 
     pub(crate) fn observe_with(&self, meter: &Meter) {
@@ -144,7 +181,7 @@ impl Looks {
             .with_unit(metric.unit)
             .with_description(metric.says)
             .with_callback(move |to| {
-                if let Some(seen) = &*looks.last() {
+                if let Some(seen) = &looks.last().seen {
                     tell(seen, to);
                 }
             })
@@ -164,7 +201,7 @@ impl Looks {
             .with_unit(metric.unit)
             .with_description(metric.says)
             .with_callback(move |to| {
-                if let Some(seen) = &*looks.last() {
+                if let Some(seen) = &looks.last().seen {
                     to.observe(age(seen).as_secs_f64(), &[]);
                 }
             })

@@ -299,6 +299,21 @@ async fn there_are_so_many_kinds_and_no_more() {
     assert_eq!(points[others], 6);
 }
 
+/// As at a reload: the next engine is watched before the last one no longer is.
+#[tokio::test(start_paused = true)]
+async fn the_later_of_two_watches_is_the_one_that_tells() {
+    let (plane, looks) = (Plane::new(), |plane: &Plane| {
+        plane.points("mamparo.defer.overdue.age")
+    });
+    let first = plane.watch();
+    let second = plane.watch();
+    tokio::time::sleep(SECOND).await;
+    drop(first);
+    assert!(!looks(&plane).is_empty());
+    drop(second);
+    assert!(looks(&plane).is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_is_watched_no_more_says_nothing() {
     let plane = Plane::new();
