@@ -41,9 +41,10 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
         Some(address) => Some(Served::at(address, &files).await?),
         None => None,
     };
-    let mut started = start(args, &backend, &files, served.as_ref())?;
+    let served = served.as_ref();
+    let mut started = Ready::new(args, &backend, &files, served)?.start(served)?;
     say(args, "running");
-    if let Some(Served { address, .. }) = &served {
+    if let Some(Served { address, .. }) = served {
         say(args, &format!("metrics at http://{address}/metrics"));
     }
     loop {
@@ -55,14 +56,17 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
             _ = signals.stop.recv() => break,
             _ = signals.interrupt.recv() => break,
             _ = signals.reload.recv() => {
-                let anew = reloaded(args, &files);
-                if let Some(served) = &served {
+                let anew = reloaded(args, &files).and_then(|anew| {
+                    let ready = Ready::new(args, &backend, &anew, served)?;
+                    Ok((anew, ready))
+                });
+                if let Some(served) = served {
                     served.reloaded(anew.as_ref().err().map(|refused| refused.line.as_str()));
                 }
                 match anew {
-                    Ok(anew) => {
+                    Ok((anew, ready)) => {
                         started.stop().await?;
-                        started = start(args, &backend, &anew, served.as_ref())?;
+                        started = ready.start(served)?;
                         files = anew;
                         say(args, "reloaded");
                     }
@@ -109,22 +113,36 @@ fn reloaded(args: &RunArgs, files: &Policies) -> Result<Policies, Trouble> {
     })
 }
 
-fn start(
-    args: &RunArgs,
-    backend: &Backend,
-    files: &Policies,
-    served: Option<&Served>,
-) -> Result<Started, Trouble> {
-    let mut headers = HeaderMap::new();
-    for field in &args.headers {
-        headers.append(field.name.clone(), field.value.clone());
+/// All that can fail is made before the engine that runs is stopped for it.
+struct Ready {
+    engine: Engine,
+    senders: Senders,
+}
+
+impl Ready {
+    fn new(
+        args: &RunArgs,
+        backend: &Backend,
+        files: &Policies,
+        served: Option<&Served>,
+    ) -> Result<Self, Trouble> {
+        let mut headers = HeaderMap::new();
+        for field in &args.headers {
+            headers.append(field.name.clone(), field.value.clone());
+        }
+        Ok(Self {
+            engine: engine(args, backend, files, served)?,
+            senders: Senders::of(files, &headers, served)?,
+        })
     }
-    let senders = Senders::of(files, &headers, served)?;
-    let engine = engine(args, backend, files, served)?;
-    let watch = served.map(|served| served.watch(&engine)).transpose()?;
-    let send = tower::service_fn(move |request| senders.clone().send(request));
-    let running = engine.run(send);
-    Ok(Started { running, watch })
+
+    fn start(self, served: Option<&Served>) -> Result<Started, Trouble> {
+        let Self { engine, senders } = self;
+        let watch = served.map(|served| served.watch(&engine)).transpose()?;
+        let send = tower::service_fn(move |request| senders.clone().send(request));
+        let running = engine.run(send);
+        Ok(Started { running, watch })
+    }
 }
 
 fn engine(
