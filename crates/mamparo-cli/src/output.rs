@@ -45,6 +45,26 @@ pub(crate) fn clear() {
     }
 }
 
+/// Escapes what would steer a terminal, or reorder what it shows, and keeps what it says in one line: for texts that others chose.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || reorders {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+/// The same for a text of several lines.
+pub(crate) fn plain_lines(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(plain).collect();
+    lines.join("\n")
+}
+
 /// Says on stdout whether something holds.
 pub(crate) fn verdict(holds: bool, line: &str) {
     if holds {

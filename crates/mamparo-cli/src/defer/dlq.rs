@@ -1,5 +1,7 @@
 //! `mamparo dlq`.
 
+use std::collections::BTreeSet;
+
 use mamparo_durable::backend::{Backend, DeadLetter, QueueName};
 use serde_json::json;
 
@@ -33,6 +35,19 @@ impl DlqCommand {
             Self::Show(args) => &args.heap,
             Self::Requeue(args) | Self::Discard(DiscardArgs { which: args, .. }) => &args.heap,
         }
+    }
+}
+
+impl RequeueArgs {
+    /// Returns the numbers that were typed, each once.
+    pub(crate) fn distinct(&self) -> Result<Vec<u64>, Trouble> {
+        let numbers: BTreeSet<_> = self.numbers.iter().copied().collect();
+        let (many, max) = (numbers.len(), self.max as usize);
+        if many > max {
+            let line = format!("{many} numbers are more than --max {max}");
+            return Err(Trouble::usage(line));
+        }
+        Ok(numbers.into_iter().collect())
     }
 }
 
@@ -138,6 +153,9 @@ async fn put(args: &RequeueArgs, deed: &Deed) -> Result<Exit, Trouble> {
     } else {
         written(&format!("{done} {word}\n"))?;
     }
+    if args.all && chosen.len() >= max {
+        output::warning(&format!("--max {max} is reached: there may be more"));
+    }
     let missing = !args.dry_run && done < chosen.len();
     if missing && !args.heap.json {
         output::warning(&format!("{} were there no more", chosen.len() - done));
@@ -162,7 +180,7 @@ async fn chosen(
                 there.ok_or_else(|| none(queue, *number))?;
             }
         }
-        return Ok(args.numbers.iter().copied().take(max).collect());
+        return args.distinct();
     }
     let mut numbers: Vec<u64> = Vec::new();
     while numbers.len() < max {

@@ -4,6 +4,8 @@ use mamparo_durable::backend::{DeadLetter, Message, QueueName};
 use mamparo_durable::machine::{AuditEvent, End, Label, Record, State, TransactionId, Utc};
 use serde_json::{Value, json};
 
+use crate::output::plain;
+
 /// A transaction, as JSON.
 pub(super) fn transaction(record: &Record) -> Value {
     let (terms, progress) = (&record.terms, &record.progress);
@@ -69,7 +71,9 @@ pub(super) fn dead_line(queue: QueueName, letter: &DeadLetter) -> String {
     };
     let (number, times, at) = (letter.number, letter.deliveries, letter.buried_at);
     let (queue, why) = (queue.as_str(), letter.why.as_str());
-    format!("{queue} {number}  {about}  delivered {times} times  {at}  {why}")
+    plain(&format!(
+        "{queue} {number}  {about}  delivered {times} times  {at}  {why}"
+    ))
 }
 
 /// A transaction, in a line.
@@ -97,7 +101,7 @@ pub(super) fn line(record: &Record) -> String {
     if let Some(reason) = progress.reason.as_ref().filter(|_| failing) {
         line += &format!("  {}", reason.as_str());
     }
-    line
+    plain(&line)
 }
 
 /// A row of history, in a line.
@@ -116,7 +120,7 @@ pub(super) fn event_line(event: &AuditEvent, id: &TransactionId) -> String {
     if let Some(reason) = &event.reason {
         line += &format!("  {}", reason.as_str());
     }
-    line.trim_end().to_owned()
+    plain(line.trim_end())
 }
 
 pub(super) fn instant(instant: Utc) -> String {

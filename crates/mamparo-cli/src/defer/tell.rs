@@ -32,7 +32,7 @@ impl Listener for Tells {
         if let Some(detail) = detail {
             line += &format!(": {detail}");
         }
-        output::warning(&line);
+        output::warning(&output::plain(&line));
     }
 
     fn postponed(&self, dependency: &Label, transactions: u64) {
@@ -44,8 +44,7 @@ impl Listener for Tells {
             return output::note(&line.to_string());
         }
         let dependency = dependency.as_str();
-        output::note(&format!(
-            "{dependency}: its breaker is open, {transactions} postponed together"
-        ));
+        let line = format!("{dependency}: its breaker is open, {transactions} postponed together");
+        output::note(&output::plain(&line));
     }
 }

@@ -68,8 +68,6 @@ fn written(file: &str, line: u32) -> Option<String> {
     (!shown.trim().is_empty()).then_some(shown)
 }
 
-/// What a file says must not steer a terminal.
 fn plain(text: &str) -> String {
-    text.replace('\t', "    ")
-        .replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
+    output::plain_lines(&text.replace('\t', "    "))
 }

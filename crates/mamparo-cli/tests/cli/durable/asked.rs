@@ -116,6 +116,31 @@ async fn a_body_that_is_too_large_and_a_file_of_another_program_are_refused() {
     std::fs::remove_file(large).unwrap();
 }
 
+/// A dependency's answer is a reason too.
+#[tokio::test]
+async fn what_others_wrote_steers_no_terminal() {
+    let place = Place::new("plain", "http://127.0.0.1:9");
+    assert_eq!(place.submit("p").await.code, 0);
+    let reason = "gone\u{1b}[2J\n0 stuck\u{202e}";
+    let resolve = ["tx", "resolve", "p", "--reason", reason];
+    assert_eq!(place.run(&resolve).await.code, 0);
+    let ran = place.run(&["tx", "show", "p"]).await;
+    let shown = String::from_utf8(ran.stdout).unwrap();
+    let last = shown.lines().last().unwrap();
+    let escaped = r"gone\u{1b}[2J\n0 stuck\u{202e}";
+    assert!(last.ends_with(escaped), "{shown}");
+}
+
+#[tokio::test]
+async fn each_number_counts_once_and_none_is_left_out_silently() {
+    let place = Place::new("numbers", "http://127.0.0.1:9");
+    assert_eq!(place.submit("p").await.code, 0);
+    let twice = ["dlq", "requeue", "--queue", "fires", "7", "7", "8"];
+    refused(&place, &twice, 1, "2 were there no more").await;
+    let more = [&twice[..], &["--max", "1"]].concat();
+    refused(&place, &more, 2, "2 numbers are more than --max 1").await;
+}
+
 #[tokio::test]
 async fn an_empty_store_has_no_dead_letters_and_nothing_to_mend() {
     let place = Place::new("empty", "http://127.0.0.1:9");
