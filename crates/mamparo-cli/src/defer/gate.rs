@@ -86,6 +86,15 @@ breaker = { consecutive_failures = 1, open_wait = "50ms", probes = 1 }
         terms
     }
 
+    async fn fails(request: Request<ReplayBody<String>>) -> Result<Response<String>, Infallible> {
+        if request.uri() == "/slow" {
+            std::future::pending::<()>().await;
+        }
+        let mut answer = Response::new(String::new());
+        *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        Ok(answer)
+    }
+
     /// Whoever fires while the one probe is under way would only be refused.
     #[tokio::test]
     async fn a_half_open_breaker_lets_pass_until_its_probes_are_taken() {
@@ -96,14 +105,7 @@ breaker = { consecutive_failures = 1, open_wait = "50ms", probes = 1 }
         let (begins, mut begun) = mpsc::unbounded_channel();
         let psp = stack.layer(service_fn(move |request: Request<ReplayBody<String>>| {
             begins.send(()).unwrap();
-            async move {
-                if request.uri() == "/slow" {
-                    std::future::pending::<()>().await;
-                }
-                let mut answer = Response::new(String::new());
-                *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                Ok::<_, Infallible>(answer)
-            }
+            fails(request)
         }));
         let get = |path: &str| Request::get(path).body(String::new()).unwrap();
         assert_eq!(breakers.gate(&terms), Gate::Pass);

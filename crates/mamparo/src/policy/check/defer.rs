@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use crate::policy::Problem;
-use crate::policy::describe::millis;
 use crate::policy::tree::Node;
 use crate::policy::view::View;
 
@@ -47,14 +46,11 @@ fn cap_is_not_below_base(view: &View, wait: &str) -> Option<Problem> {
     if cap >= base {
         return None;
     }
-    let message = format!(
-        "the longest wait is {}, and the first one is {} already",
-        millis(cap),
-        millis(base)
-    );
+    let written = |path| view.text(path).unwrap_or_default();
+    let (base, cap) = (written(&base_path), written(&cap_path));
+    let message = format!("the longest wait is {cap:?}, and the first one is {base:?} already");
     let remedy = format!(
-        "write at least {}, or shorten {base_path} ({})",
-        millis(base),
+        "write at least {base:?}, or shorten {base_path} ({})",
         view.origin(&base_path)
     );
     Some(error(view, "cap-below-base", &cap_path, message, remedy))
