@@ -416,6 +416,7 @@ impl Circuit {
         let (state, epoch) = (control.state(), control.epoch());
         let ramp_since = control.ramp_since().map(|since| now.saturating_sub(since));
         let until = control.refuses_until(&policy.recovery);
+        let refuses = state == BreakerState::Open || state == BreakerState::HalfOpen && now < until;
         let (cause, since) = control.noted();
         let rates = match state {
             BreakerState::Closed => self.hot.kept.rates(epoch, now, policy.rules.minimum),
@@ -432,11 +433,7 @@ impl Circuit {
             admitted: ramp_since.map_or(1.0, |since| {
                 policy.recovery.ramp.share(Duration::from_nanos(since))
             }),
-            retry_after: match state {
-                BreakerState::Open => Some(Duration::from_nanos(until.saturating_sub(now))),
-                BreakerState::HalfOpen if now < until => Some(PROBES_OUT),
-                _ => None,
-            },
+            retry_after: (refuses.then(|| self.refusal(now, until))).and_then(|it| it.retry_after),
             late: self.late.load(Ordering::Relaxed),
             ignored: self.ignored.load(Ordering::Relaxed),
             cancelled: self.cancelled.load(Ordering::Relaxed),
