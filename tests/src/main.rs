@@ -11,6 +11,7 @@
 //! - `matrix` puts a client with the protecting layers under each kind of trouble, over real sockets
 //! - `multiplied` has two layers of services retry, and counts what reaches the last
 //! - `noted` reads what the protecting layers leave for whoever records a call
+//! - `own_process` runs one of these tests in a process of its own
 //! - `python` runs other implementations' clients and servers
 //! - `served` stands layers behind a real server, and `server` a server's own layers
 //! - `serving` runs a server from its start to its stop, under SIGTERM and behind nginx
@@ -45,6 +46,8 @@ mod multiplied;
 #[cfg(test)]
 mod noted;
 #[cfg(test)]
+#[cfg(test)]
+mod own_process;
 #[cfg(test)]
 mod python;
 #[cfg(test)]

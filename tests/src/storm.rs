@@ -1,6 +1,5 @@
 //! A hundred clients that fail in the same instant, before a dependency that can serve ten: what jitter is for.
 
-use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +10,8 @@ use mamparo_testkit::service::{Script, Step};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tower::{Layer, ServiceExt};
+
+use crate::own_process::{self, Said};
 
 const CLIENTS: usize = 100;
 
@@ -122,28 +123,16 @@ async fn says_its_waits() {
     println!("waits: {waits:?}");
 }
 
-#[test]
-fn two_processes_started_together_wait_differently() {
+#[tokio::test]
+async fn two_processes_started_together_wait_differently() {
     let start = || {
-        Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "storm::says_its_waits",
-                "--ignored",
-                "--nocapture",
-            ])
-            .stdout(Stdio::piped())
+        own_process::command("storm::says_its_waits")
             .spawn()
             .unwrap()
     };
-    let both = [start(), start()];
-    let waits = both.map(|process| said(&process.wait_with_output().unwrap()));
-    assert!(waits[0].matches(',').count() > 9, "{waits:?}");
-    assert_ne!(waits[0], waits[1]);
-}
-
-fn said(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let waits = text.lines().find_map(|line| line.split_once("waits: "));
-    waits.unwrap_or_else(|| panic!("{text}")).1.to_owned()
+    let (mut one, mut other) = (start(), start());
+    let one = Said::by(&mut one).after("waits: ").await;
+    let other = Said::by(&mut other).after("waits: ").await;
+    assert!(one.matches(',').count() > 9, "{one}");
+    assert_ne!(one, other);
 }

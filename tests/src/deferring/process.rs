@@ -15,6 +15,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
+use crate::own_process;
+
 use super::engine::{ALERT, Moody, Sender, builder, hasty, open, transaction};
 
 const SPEC: &str = "MAMPARO_TEST_ENGINE";
@@ -91,14 +93,8 @@ pub(super) struct Worker {
 impl Worker {
     /// Starts one, which may die before it runs.
     pub(super) async fn start(spec: &Spec) -> Self {
-        let mut command = Command::new(env::current_exe().unwrap());
-        let test = "deferring::process::works";
-        command
-            .args(["--exact", test, "--ignored", "--nocapture"])
-            .env(SPEC, spec.text())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
+        let mut command = own_process::command("deferring::process::works");
+        command.env(SPEC, spec.text()).stdin(Stdio::piped());
         if let Some((name, hits)) = &spec.dies {
             command.env(FAIL_POINT, format!("{name}:{hits}"));
         }

@@ -12,11 +12,11 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::post;
 use mamparo::idempotency::IdempotencyTx;
 use mamparo_testkit::private::{PrivatePostgres, PrivateRedis};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::task::spawn_blocking;
 
 use super::shop::{Pauses, Shop};
+use crate::own_process::{self, Said};
 use crate::served::serve;
 
 const PLACE: &str = "MAMPARO_TEST_PLACE";
@@ -39,32 +39,15 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(place: &str, lease: Duration) -> Self {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command
-            .args([
-                "--exact",
-                "idempotency::process::serves",
-                "--ignored",
-                "--nocapture",
-            ])
+        let mut process = own_process::command("idempotency::process::serves")
             .env(PLACE, place)
             .env(LEASE, lease.as_millis().to_string())
             // Held, so that it ends when this process does.
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
-        let mut process = command.spawn().unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let address = loop {
-            let line = lines
-                .next_line()
-                .await
-                .unwrap()
-                .expect("a server that starts");
-            if let Some((_, address)) = line.split_once(HERE) {
-                break address.parse().unwrap();
-            }
-        };
+            .spawn()
+            .unwrap();
+        let said = Said::by(&mut process).after(HERE).await;
+        let address = said.parse().unwrap();
         Self { process, address }
     }
 

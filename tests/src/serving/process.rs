@@ -10,12 +10,13 @@ use axum::Router;
 use axum::routing::get;
 use mamparo::serve::{self, Graceful, Readiness, StopPolicy, Stopped};
 use mamparo_testkit::grpc::{Echo, EchoReply, EchoRequest, EchoServer, Echoing};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::TcpListener;
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
+
+use crate::own_process::{self, Said};
 
 /// How long it serves on after it has said that it is not ready.
 pub(super) const DELAY: Duration = Duration::from_millis(500);
@@ -28,7 +29,7 @@ const SAYS: &str = "MAMPARO_SERVES ";
 /// The process.
 pub(super) struct Server {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    said: Said,
     pub(super) address: SocketAddr,
 }
 
@@ -44,43 +45,18 @@ impl Server {
     }
 
     async fn of(kind: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "serving::process::the_server_itself",
-                "--exact",
-                "--ignored",
-                "--nocapture",
-            ])
+        let mut child = own_process::command("serving::process::the_server_itself")
             .env("MAMPARO_SERVES", kind)
-            .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut server = Self {
+        let mut said = Said::by(&mut child);
+        let address = said.after(SAYS).await.parse().unwrap();
+        Self {
             child,
-            lines,
-            address: nowhere,
-        };
-        server.address = server.said().await.parse().unwrap();
-        server
-    }
-
-    /// What it says next.
-    async fn said(&mut self) -> String {
-        let said = async {
-            loop {
-                let line = self.lines.next_line().await.unwrap().expect("it says more");
-                if let Some((_, said)) = line.split_once(SAYS) {
-                    return said.to_owned();
-                }
-            }
-        };
-        timeout(Duration::from_secs(20), said)
-            .await
-            .expect("it says something in time")
+            said,
+            address,
+        }
     }
 
     pub(super) async fn terminate(&self) {
@@ -91,7 +67,7 @@ impl Server {
 
     /// Waits for its end; returns how many requests it began, how many it answered, and how it stopped.
     pub(super) async fn end(mut self) -> (usize, usize, String) {
-        let said = self.said().await;
+        let said = self.said.after(SAYS).await;
         let words: Vec<_> = said.split(' ').collect();
         let ended = timeout(Duration::from_secs(20), self.child.wait()).await;
         assert!(ended.expect("it ends").unwrap().success());
