@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, Method, StatusCode};
+use http::{HeaderName, Method};
 use mamparo_core::http::Http;
 use mamparo_core::{Backoff, Budget, InvalidSetting, Jitter, Reserve};
 use tower_layer::Identity;
 
 use super::Problem;
 use super::live::Live;
-use super::tree::Value;
 use super::view::View;
 use crate::attempt_timeout::AttemptPolicy;
 use crate::breaker::{BreakerPolicy, Window};
@@ -344,23 +343,14 @@ fn classifier(view: &View) -> Result<Http, InvalidSetting> {
     if !written.iter().any(|path| view.is_written(path)) {
         return Ok(Http::default());
     }
-    let statuses = |path| {
-        let items = view.list(path).iter();
-        items.filter_map(|item| match item.value {
-            Value::Integer(status) => StatusCode::from_u16(status.try_into().ok()?).ok(),
-            _ => None,
-        })
-    };
-    let also =
-        statuses("retry.also_retry").fold(Http::builder(), |it, status| it.also_retry(status));
-    let never = statuses("retry.never_retry");
+    let also = view
+        .statuses("retry.also_retry")
+        .fold(Http::builder(), |it, status| it.also_retry(status));
+    let never = view.statuses("retry.never_retry");
     let mut builder = never.fold(also, |it, status| it.never_retry(status));
     if view.is_written("retry.methods") {
-        let listed = view.list("retry.methods").iter();
-        let methods = listed.filter_map(|item| match &item.value {
-            Value::Text(name) => Method::from_bytes(name.as_bytes()).ok(),
-            _ => None,
-        });
+        let methods = view.texts("retry.methods");
+        let methods = methods.filter_map(|name| Method::from_bytes(name.as_bytes()).ok());
         builder = builder.idempotent_methods(methods);
     }
     builder.build()

@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::Policy;
-use super::tree::{Node, Value};
 use super::view::View;
 
 /// What a dependency's `defer` says, as it was written; the engine of the defer plane, in the crate `mamparo-durable`, acts on it.
@@ -71,12 +70,13 @@ impl Policy {
     #[must_use]
     pub fn defer(&self) -> Option<Defer> {
         let view = &self.made().view;
+        let texts = |path| view.texts(path).map(ToOwned::to_owned).collect();
         view.is_on("defer", false).then(|| Defer {
-            refused: statuses(view.list("defer.refused")),
-            declined: statuses(view.list("defer.declined")),
+            refused: view.statuses("defer.refused").collect(),
+            declined: view.statuses("defer.declined").collect(),
             field: view.text("defer.field").map(ToOwned::to_owned),
-            refused_values: texts(view.list("defer.refused_values")),
-            declined_values: texts(view.list("defer.declined_values")),
+            refused_values: texts("defer.refused_values"),
+            declined_values: texts("defer.declined_values"),
             max_attempts: view.count_u32("defer.max_attempts"),
             max_postponements: view.count_u32("defer.max_postponements"),
             give_up_after: view.duration("defer.give_up_after"),
@@ -96,20 +96,4 @@ fn wait(view: &View, path: &str) -> DeferWait {
         jitter: view.number(&at("jitter")),
         hard_cap: view.flag(&at("hard_cap")),
     }
-}
-
-fn statuses(nodes: &[Node]) -> Vec<StatusCode> {
-    let status = |node: &Node| match node.value {
-        Value::Integer(status) => StatusCode::from_u16(status.try_into().ok()?).ok(),
-        _ => None,
-    };
-    nodes.iter().filter_map(status).collect()
-}
-
-fn texts(nodes: &[Node]) -> Vec<String> {
-    let text = |node: &Node| match &node.value {
-        Value::Text(text) => Some(text.clone()),
-        _ => None,
-    };
-    nodes.iter().filter_map(text).collect()
 }

@@ -71,7 +71,7 @@ struct RateLimit {
 type Refused = (InvalidSetting, &'static str);
 
 impl ServerPolicy {
-    /// Returns the layers of a server of HTTP's.
+    /// Returns the layers of a server of HTTP's: all that the table says but the idempotency, whose store is the program's own.
     #[must_use]
     pub fn http(&self) -> ServerLayers<Http> {
         self.around(serve::http())
@@ -314,11 +314,7 @@ fn key(view: &View) -> Result<CallerKey, InvalidSetting> {
 }
 
 fn proxies(view: &View) -> Result<TrustedProxies, InvalidSetting> {
-    let networks = view.list("rate_limit.trusted_proxies").iter();
-    let networks = networks.filter_map(|node| match &node.value {
-        Value::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
+    let networks = view.texts("rate_limit.trusted_proxies");
     match view.text("rate_limit.forwarded") {
         Some("forwarded") => TrustedProxies::forwarded(networks),
         _ => TrustedProxies::x_forwarded_for(networks),

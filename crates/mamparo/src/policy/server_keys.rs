@@ -4,7 +4,6 @@ use http::{Method, StatusCode};
 use mamparo_core::InvalidSetting;
 
 use super::server::header;
-use super::tree::Value;
 use super::view::View;
 use crate::caller::Principal;
 use crate::idempotency::{
@@ -69,12 +68,7 @@ fn form(view: &View, builder: IdempotencyBuilder) -> Result<IdempotencyBuilder, 
 }
 
 fn methods(view: &View) -> Result<Vec<Method>, InvalidSetting> {
-    let methods = view.list("idempotency.methods").iter();
-    let names = methods.filter_map(|node| match &node.value {
-        Value::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    let parsed = names.map(|name| {
+    let parsed = view.texts("idempotency.methods").map(|name| {
         let method = name.parse::<Method>();
         method.map_err(|_| InvalidSetting::new("methods", name, "must be names of methods"))
     });

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
+
 use super::Origin;
 use super::schema::{DEPENDENCY, Field, Kind, duration};
 use super::tree::{Node, Table, Value};
@@ -90,6 +92,22 @@ impl View {
             Some(Value::List(items)) => items,
             _ => &[],
         }
+    }
+
+    /// The texts of a list.
+    pub(super) fn texts(&self, path: &str) -> impl Iterator<Item = &str> {
+        self.list(path).iter().filter_map(|node| match &node.value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The statuses of a list.
+    pub(super) fn statuses(&self, path: &str) -> impl Iterator<Item = StatusCode> {
+        self.list(path).iter().filter_map(|node| match node.value {
+            Value::Integer(status) => StatusCode::from_u16(status.try_into().ok()?).ok(),
+            _ => None,
+        })
     }
 
     /// Tells whether a part is on; `default` is what holds where nobody wrote it.

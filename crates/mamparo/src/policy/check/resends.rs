@@ -7,7 +7,6 @@ use http::Method;
 use super::budget::Plan;
 use crate::policy::build::{MAX_HINT, max_attempts};
 use crate::policy::describe::millis;
-use crate::policy::tree::Value;
 use crate::policy::view::View;
 use crate::policy::{Problem, Service};
 
@@ -36,15 +35,11 @@ pub(super) fn an_unsafe_request_carries_a_key(view: &View) -> Option<Problem> {
 
 /// Those of the listed methods that take effect as often as they are sent.
 fn unsafe_methods(view: &View) -> Option<String> {
-    let listed = view.list("retry.methods").iter();
-    let named = listed.filter_map(|item| match &item.value {
-        Value::Text(name) => Some((name, Method::from_bytes(name.as_bytes()).ok()?)),
-        _ => None,
-    });
-    let names: Vec<_> = named
-        .filter(|(_, method)| !method.is_idempotent())
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let is_unsafe = |name: &&str| {
+        let method = Method::from_bytes(name.as_bytes());
+        method.is_ok_and(|method| !method.is_idempotent())
+    };
+    let names: Vec<_> = view.texts("retry.methods").filter(is_unsafe).collect();
     (!names.is_empty()).then(|| names.join(" and "))
 }
 
