@@ -25,6 +25,9 @@ use clap::Parser;
 use crate::args::{Args, Command, EngineCommand};
 use crate::exit::Exit;
 
+/// What a server is told that calls it, unless a header says otherwise.
+const USER_AGENT: &str = concat!("mamparo/", env!("CARGO_PKG_VERSION"));
+
 fn main() -> ExitCode {
     let exit = match Args::parse().command {
         Command::Call(args) => finish(call::call(*args)),

@@ -19,9 +19,6 @@ use crate::exit::Exit;
 use crate::output;
 use crate::telemetry::Pipeline;
 
-/// What a server is told that calls it, unless a header says otherwise.
-const USER_AGENT: &str = concat!("mamparo/", env!("CARGO_PKG_VERSION"));
-
 /// What marks the head of an answer that is not the server's.
 const FALLBACK: HeaderName = HeaderName::from_static("x-fallback");
 
@@ -56,7 +53,7 @@ async fn send(settings: &Settings, body: CallBody, telemetry: &Pipeline) -> Came
     let observer = telemetry.observer(dependency, settings.stack.budget());
     let stack = settings.stack.clone().observer(observer);
     let stack = stack.telemetry(operation, attempt);
-    let builder = reqwest::Client::builder().user_agent(USER_AGENT);
+    let builder = reqwest::Client::builder().user_agent(crate::USER_AGENT);
     let mut request = Request::new(body);
     *request.method_mut() = settings.method.clone();
     *request.uri_mut() = settings.uri.clone();

@@ -16,8 +16,6 @@ use super::metrics::{Served, layers};
 use super::policy::judge;
 use super::trouble::Trouble;
 
-const USER_AGENT: &str = concat!("mamparo/", env!("CARGO_PKG_VERSION"));
-
 type Sender = BoxCloneSyncService<Request, Option<Answer>, BoxError>;
 
 /// A sender for each dependency.
@@ -43,7 +41,7 @@ impl Senders {
             }
             let (operation, attempt) = layers(served, name);
             let stack = stack.telemetry(operation, attempt);
-            let builder = reqwest::Client::builder().user_agent(USER_AGENT);
+            let builder = reqwest::Client::builder().user_agent(crate::USER_AGENT);
             let client = mamparo::client::reqwest(builder, &stack)
                 .map_err(|error| Trouble::away(error.to_string()))?;
             let sender = HttpSender::<_, reqwest::Body>::new(client, judge(policy)?)

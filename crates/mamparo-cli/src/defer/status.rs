@@ -10,9 +10,7 @@ use super::trouble::{Trouble, ended};
 use super::tx::written;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
-
-/// What clears a terminal, and puts the cursor at its beginning.
-const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
+use crate::output;
 
 /// Runs `mamparo engine status`.
 pub(crate) async fn status(args: StatusArgs) -> Exit {
@@ -28,9 +26,11 @@ async fn show(args: &StatusArgs) -> Result<Exit, Trouble> {
             // A line each, for a program that reads along.
             (true, Some(_)) => format!("{}\n", of(&status)),
             (true, None) => format!("{:#}\n", of(&status)),
-            (false, Some(_)) => format!("{CLEAR}{}", text(&status)),
-            (false, None) => text(&status),
+            (false, _) => text(&status),
         };
+        if args.watch.is_some() && !args.store.json {
+            output::clear();
+        }
         let exit = written(&text)?;
         let Some(every) = args.watch.filter(|_| exit == Exit::Success) else {
             return Ok(exit);

@@ -47,10 +47,8 @@ impl Peer {
     pub(super) async fn start(
         script: impl Fn(&Parts) -> Reply + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
-        let accepting = tokio::spawn(accept(listener, Arc::new(script)));
-        Ok(Self { address, accepting })
+        let script: Arc<Script> = Arc::new(script);
+        Self::accepting(move |stream| serve(stream, Arc::clone(&script))).await
     }
 
     /// Starts one that is a service of its own; where that fails, the connection is closed.
@@ -60,16 +58,27 @@ impl Peer {
         S: Clone + Send + 'static,
         B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
     {
+        Self::accepting(move |stream| {
+            let service = TowerToHyperService::new(service.clone());
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            async move { drop(connection.await) }
+        })
+        .await
+    }
+
+    /// Gives each connection to `serve`.
+    async fn accepting<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> io::Result<Self>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let accepting = tokio::spawn(async move {
+            // They end with this task.
             let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 while open.try_join_next().is_some() {}
-                let service = TowerToHyperService::new(service.clone());
-                let connection =
-                    http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-                open.spawn(async move { drop(connection.await) });
+                open.spawn(serve(stream));
             }
         });
         Ok(Self { address, accepting })
@@ -83,15 +92,6 @@ impl Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         self.accepting.abort();
-    }
-}
-
-async fn accept(listener: TcpListener, script: Arc<Script>) {
-    // They end with this task.
-    let mut open = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        while open.try_join_next().is_some() {}
-        open.spawn(serve(stream, Arc::clone(&script)));
     }
 }
 

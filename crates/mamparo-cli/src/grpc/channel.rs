@@ -8,9 +8,6 @@ use mamparo::connect_timeout::ConnectTimeoutLayer;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Error};
 use tower::Layer;
 
-/// What a server is told that calls it.
-const USER_AGENT: &str = concat!("mamparo/", env!("CARGO_PKG_VERSION"));
-
 /// Makes a channel that connects when it is first used: HTTP/2, inside TLS where the scheme is https.
 ///
 /// `connect` bounds name look-up and TCP, and says so in its error; `limit`, the same, bounds TLS too.
@@ -23,7 +20,7 @@ pub(crate) fn channel(
     connect: ConnectTimeoutLayer,
     limit: Option<Duration>,
 ) -> Result<Channel, Error> {
-    let mut endpoint = Endpoint::from(origin.clone()).user_agent(USER_AGENT)?;
+    let mut endpoint = Endpoint::from(origin.clone()).user_agent(crate::USER_AGENT)?;
     if origin.scheme_str() == Some("https") {
         endpoint = endpoint.tls_config(ClientTlsConfig::new().with_enabled_roots())?;
     }
