@@ -8,6 +8,7 @@
 //! | [`Metrics`] | what the other layers report | metrics, and events on the operation's span |
 //! | [`TracingObserver`] | what the other layers report | `tracing` records |
 //! | `durable` | with the feature of that name: what the defer plane's engine does | metrics, spans that are linked across the wait |
+//! | `rabbitmq` | with the feature of that name: one message, published or handled | spans that are linked across the queue |
 //! | `prometheus` | with the feature of that name: what was written through its provider | the page that a Prometheus scrapes |
 //!
 //! No SDK is forced on a user. Providers are passed in, or the global ones are asked for at first use; one that
@@ -38,6 +39,8 @@ pub mod operation;
 mod outcome;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+#[cfg(feature = "rabbitmq")]
+pub mod rabbitmq;
 mod rpc;
 pub mod semconv;
 pub mod server;

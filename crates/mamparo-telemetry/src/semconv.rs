@@ -98,6 +98,30 @@ pub const DURATION_BOUNDARIES: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
 
+/// The messaging system: [`MESSAGING_SYSTEM_RABBITMQ`].
+pub const MESSAGING_SYSTEM: &str = "messaging.system";
+
+/// RabbitMQ, as a messaging system.
+pub const MESSAGING_SYSTEM_RABBITMQ: &str = "rabbitmq";
+
+/// What is done with a message: `publish`, `process`.
+pub const MESSAGING_OPERATION_NAME: &str = "messaging.operation.name";
+
+/// The same in the words of the conventions: `send`, `process`.
+pub const MESSAGING_OPERATION_TYPE: &str = "messaging.operation.type";
+
+/// Where a message goes or comes from: of RabbitMQ `exchange:routing key`, and for who takes it `:queue` as well.
+pub const MESSAGING_DESTINATION_NAME: &str = "messaging.destination.name";
+
+/// The routing key that a message was published with.
+pub const MESSAGING_RABBITMQ_ROUTING_KEY: &str = "messaging.rabbitmq.destination.routing_key";
+
+/// The message's id.
+pub const MESSAGING_MESSAGE_ID: &str = "messaging.message.id";
+
+/// Which attempt to handle the message it is, from 1.
+pub const MESSAGE_ATTEMPT: &str = "mamparo.message.attempt";
+
 /// The dependency that is called.
 pub const DEPENDENCY: &str = "mamparo.dependency";
 

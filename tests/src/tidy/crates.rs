@@ -28,8 +28,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crate_name: "mamparo-telemetry",
-        // The defer plane with a feature only.
-        uses: &["mamparo-core", "mamparo-durable"],
+        // The defer plane and messages with features only.
+        uses: &["mamparo-core", "mamparo-durable", "mamparo-rabbitmq"],
         tests_with: &["mamparo-testkit"],
     },
     Rule {

@@ -35,6 +35,21 @@ pub enum Trouble {
     Unreadable,
 }
 
+impl Trouble {
+    /// Returns the name that logs and spans have: lower case, stable.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Refused => "refused",
+            Self::Mismatch => "mismatch",
+            Self::Unroutable => "unroutable",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
 impl RabbitError {
     pub(crate) fn new(trouble: Trouble, message: impl Into<String>) -> Self {
         Self {

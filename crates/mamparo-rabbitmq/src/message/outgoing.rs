@@ -55,6 +55,18 @@ impl Message {
         self
     }
 
+    /// Returns its id, if it has one.
+    #[must_use]
+    pub fn message_id(&self) -> Option<&str> {
+        self.properties.message_id().as_ref().map(|id| id.as_str())
+    }
+
+    /// Returns a header that is a text, such as `traceparent`.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        super::header(&self.properties, name)
+    }
+
     /// Sets a header that is a text.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let mut headers: FieldTable = self.properties.headers().clone().unwrap_or_default();

@@ -40,7 +40,7 @@ pub fn traceparent() -> Option<Label> {
 }
 
 /// Reads what was kept; none where it is no `traceparent`.
-pub(super) fn kept(traceparent: &str) -> Option<SpanContext> {
+pub(crate) fn kept(traceparent: &str) -> Option<SpanContext> {
     let (trace, span, flags) = read_parent(traceparent.as_bytes())?;
     Some(SpanContext::new(trace, span, flags, true, TraceState::NONE))
 }

@@ -42,6 +42,8 @@ mod counts;
 mod looks;
 mod traced;
 
+#[cfg(feature = "rabbitmq")]
+pub(crate) use context::kept;
 pub use context::{traced, traceparent};
 pub(crate) use counts::Counts;
 pub use counts::MAX_KINDS;

@@ -123,12 +123,25 @@ impl Spans {
     where
         Name: Into<Cow<'static, str>>,
     {
-        let links = || linked.into_iter().map(Link::with_context).collect();
-        let builder = || {
-            let builder = SpanBuilder::from_name(name()).with_kind(kind);
-            builder.with_links(links())
-        };
+        let builder = || linking(name(), kind, linked);
         self.build(ask, Some(&Context::new()), builder, describe)
+    }
+
+    /// Starts a span below the current one, which links another.
+    #[cfg(feature = "rabbitmq")]
+    pub(crate) fn start_linking<Name>(
+        &self,
+        ask: bool,
+        linked: Option<SpanContext>,
+        name: impl FnOnce() -> Name,
+        kind: SpanKind,
+        describe: impl Fn() -> Vec<KeyValue>,
+    ) -> Option<Started>
+    where
+        Name: Into<Cow<'static, str>>,
+    {
+        let builder = || linking(name(), kind, linked);
+        self.build(ask, None, builder, describe)
     }
 
     fn build(
@@ -199,6 +212,17 @@ impl Spans {
             }
         }
     }
+}
+
+#[cfg(feature = "durable")]
+fn linking(
+    name: impl Into<Cow<'static, str>>,
+    kind: SpanKind,
+    linked: Option<SpanContext>,
+) -> SpanBuilder {
+    let links = linked.into_iter().map(Link::with_context).collect();
+    let builder = SpanBuilder::from_name(name).with_kind(kind);
+    builder.with_links(links)
 }
 
 /// Tells whether the sampler of this process has refused the span.
