@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt::{self, Display};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mamparo_core::grpc::Grpc;
@@ -11,13 +11,10 @@ use tokio::sync::watch;
 use tower_layer::Identity;
 
 use super::live::{Dependencies, Live};
-use super::problem::MAX_PROBLEMS;
+use super::loader::Loader;
 use super::source::Marks;
 use super::view::{Effective, View};
-use super::{
-    Format, InvalidPolicies, Origin, Outline, Plan, Problem, ServerPolicy, Service, Severity,
-    check, describe, resolve, source,
-};
+use super::{InvalidPolicies, Origin, Plan, Problem, ServerPolicy, Service, describe};
 use crate::stack::{Stack, WorstCase};
 
 /// The policies of all dependencies, checked, as they were loaded; see the [module](super).
@@ -31,18 +28,20 @@ pub struct Policies {
 
 /// What was loaded, at once.
 #[derive(Debug)]
-struct Loaded {
-    service: Service,
-    server: ServerPolicy,
-    dependencies: Dependencies,
-    warnings: Vec<Problem>,
+pub(super) struct Loaded {
+    pub(super) service: Service,
+    pub(super) server: ServerPolicy,
+    pub(super) dependencies: Dependencies,
+    pub(super) warnings: Vec<Problem>,
     /// The files as they were before they were read.
-    marks: Marks,
+    pub(super) marks: Marks,
 }
 
 #[derive(Debug)]
 struct Shared {
     loader: Loader,
+    /// What a server runs by: as it was loaded first.
+    server: ServerPolicy,
     current: Mutex<Arc<Loaded>>,
     /// One reload after the other.
     reloading: Mutex<()>,
@@ -73,15 +72,24 @@ pub(super) struct Made {
     pub(super) live: Live,
 }
 
-/// Where policies are loaded from.
-#[derive(Clone, Debug, Default)]
-pub struct Loader {
-    files: Vec<PathBuf>,
-    texts: Vec<(Arc<str>, String, Format)>,
-    environment: Vec<(String, String)>,
-}
-
 impl Policies {
+    /// What was loaded first.
+    pub(super) fn begin(loader: Loader, loaded: Loaded) -> Self {
+        let loaded = Arc::new(loaded);
+        let shared = Shared {
+            loader,
+            server: loaded.server.clone(),
+            current: Mutex::new(Arc::clone(&loaded)),
+            reloading: Mutex::default(),
+            reloads: watch::Sender::default(),
+            observer: Mutex::default(),
+        };
+        Self {
+            loaded,
+            shared: Arc::new(shared),
+        }
+    }
+
     /// Loads files, and lays the program's environment over them.
     ///
     /// # Errors
@@ -132,7 +140,11 @@ impl Policies {
         let _reloading = reloading.unwrap_or_else(PoisonError::into_inner);
         let read = shared.loader.read(&shared.current().dependencies);
         let refused_with = read.as_ref().err().map(|error| error.problems().len());
-        let loaded = read.map(|loaded| *shared.locked() = Arc::new(loaded));
+        let loaded = read.map(|mut loaded| {
+            let needs_restart = loaded.server.changed_since(&shared.server);
+            loaded.warnings.extend(needs_restart);
+            *shared.locked() = Arc::new(loaded);
+        });
         shared.reloads.send_replace(Reloads { refused_with });
         loaded.map(|()| self.current())
     }
@@ -193,7 +205,7 @@ impl Policies {
 
     /// The files as they are now.
     pub(super) fn marks(&self) -> Marks {
-        Marks::of(&self.shared.loader.files)
+        self.shared.loader.marks()
     }
 
     /// Returns the server's own policy.
@@ -221,102 +233,6 @@ impl Shared {
     fn observer(&self) -> MutexGuard<'_, Option<Arc<dyn Observer>>> {
         self.observer.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Loader {
-    /// Adds a file; its ending says whether it is TOML, YAML or JSON.
-    #[must_use]
-    pub fn file(mut self, path: impl AsRef<Path>) -> Self {
-        self.files.push(path.as_ref().to_owned());
-        self
-    }
-
-    /// Adds a document that is no file; `name` stands in messages.
-    #[must_use]
-    pub fn text(mut self, name: &str, document: impl Into<String>, format: Format) -> Self {
-        self.texts.push((name.into(), document.into(), format));
-        self
-    }
-
-    /// Lays variables such as `MAMPARO__CATALOG__RETRY__MAX_ATTEMPTS` over the files; others are not looked at.
-    #[must_use]
-    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let ours = |(name, _): &(String, String)| source::is_ours(name);
-        self.environment.extend(variables.into_iter().filter(ours));
-        self
-    }
-
-    /// Reads, checks and builds everything.
-    ///
-    /// # Errors
-    ///
-    /// Tells all that is wrong at once, see [`InvalidPolicies`].
-    pub fn load(self) -> Result<Policies, InvalidPolicies> {
-        let loaded = Arc::new(self.read(&Dependencies::default())?);
-        let shared = Shared {
-            loader: self,
-            current: Mutex::new(Arc::clone(&loaded)),
-            reloading: Mutex::default(),
-            reloads: watch::Sender::default(),
-            observer: Mutex::default(),
-        };
-        Ok(Policies {
-            loaded,
-            shared: Arc::new(shared),
-        })
-    }
-
-    /// Reads and checks everything, and only then changes the dependencies that are there.
-    fn read(&self, there: &Dependencies) -> Result<Loaded, InvalidPolicies> {
-        let mut problems = Vec::new();
-        let marks = Marks::of(&self.files);
-        let files = self.files.iter().map(|path| source::read(path));
-        let texts = self.texts.iter();
-        let texts = texts.map(|(name, document, format)| source::text(name, document, *format));
-        let mut documents = Vec::new();
-        for document in files.chain(texts) {
-            match document {
-                Ok(document) => documents.push(document),
-                Err(problem) => problems.push(*problem),
-            }
-        }
-        let (of_server, environment) = check::settings(&self.environment, &mut problems);
-        let server = ServerPolicy::of(&documents, of_server, &mut problems);
-        let mut views = resolve::resolve(&documents, environment, &mut problems);
-        let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
-        let service = Service::of(&documents, &names, &mut problems);
-        check::one_layer_retries(&views, &service, &mut problems);
-        let files = self.files.iter();
-        let order: Vec<_> = files.map(|path| path.display().to_string()).collect();
-        let first = order.first().map(String::as_str);
-        let first = first.or_else(|| self.texts.first().map(|it| &*it.0));
-        problems.extend(check::something_is_configured(first, &documents));
-        drop(documents); // What is built takes their room.
-        problems.sort_by_cached_key(|problem| problem.place(&order));
-        // What was refused by name is not refused again by a builder.
-        let refused = match problems.iter().any(is_error) {
-            true => std::mem::take(&mut views),
-            false => Vec::new(),
-        };
-        let changes = there.changes(views, &mut problems);
-        if problems.iter().any(is_error) {
-            problems.truncate(MAX_PROBLEMS);
-            let views = refused.into_iter().chain(changes.into_views());
-            let read = views.filter(|view| view.is_read).map(Outline::new);
-            return Err(InvalidPolicies::new(problems, service, read.collect()));
-        }
-        Ok(Loaded {
-            service,
-            server,
-            dependencies: changes.apply(),
-            warnings: problems,
-            marks,
-        })
-    }
-}
-
-fn is_error(problem: &Problem) -> bool {
-    problem.severity == Severity::Error
 }
 
 impl Policy {

@@ -89,6 +89,29 @@ fn is_open(error: &BoxError) -> bool {
     Rejection::of(&**error).is_some_and(Rejection::is_breaker_open)
 }
 
+#[test]
+fn a_server_that_does_not_follow_is_warned_of_until_it_is_as_it_was() {
+    let file = File::new("[server]\nmax_deadline = \"30s\"\n");
+    let policies = file.load();
+    let reload = |document: &str| {
+        file.write(document);
+        let reloaded = policies.reload().unwrap();
+        let warnings: Vec<_> = reloaded.warnings().iter().map(|it| it.code).collect();
+        warnings.join(" ")
+    };
+    assert_eq!(
+        reload("[server]\nmax_deadline = \"20s\"\n"),
+        "needs-restart"
+    );
+    assert_eq!(
+        reload("[server]\nmax_deadline = \"20s\"\n# again\n"),
+        "needs-restart"
+    );
+    assert_eq!(reload("\n[server]\nmax_deadline = \"30s\"\n"), "");
+    let gone = reload(&catalog("deadline = \"1s\""));
+    assert!(gone.contains("needs-restart"), "{gone}");
+}
+
 const OPENS_AT_TWO: &str = "breaker = { consecutive_failures = 2 }
 budget = { ratio = 0.0, min_per_second = 1 }";
 

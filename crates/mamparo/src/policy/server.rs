@@ -140,6 +140,20 @@ impl ServerPolicy {
         text
     }
 
+    /// Warns if it is another than the one by which a server runs.
+    pub(super) fn changed_since(&self, running: &Self) -> Option<Problem> {
+        let changed = !self.view.table.says_same(&running.view.table);
+        changed.then(|| {
+            Problem::warning(
+                "needs-restart",
+                &self.view.origin,
+                "server",
+                "it has changed, and a server that runs does not follow a reload",
+                "restart the program for it to hold",
+            )
+        })
+    }
+
     /// Reads what all files say together, the later over the earlier, and the environment over them.
     pub(super) fn of(
         documents: &[Table],
