@@ -3,18 +3,15 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
-use futures_util::future::Shared;
-use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use super::Task;
-use crate::backend::BoxFuture;
+use crate::supervise::Together;
 
-/// An engine's tasks. Dropped, they stop without being waited for.
-#[must_use = "dropped, the tasks are stopped without being waited for"]
+/// An engine's tasks. Dropped, they are told to stop, and are not waited for.
+#[must_use = "dropped, the tasks are told to stop and not waited for"]
 pub struct Running {
-    pub(super) stop: watch::Sender<bool>,
-    pub(super) all: Shared<BoxFuture<'static, Result<(), EngineError>>>,
+    pub(super) tasks: Together<EngineError>,
 }
 
 impl Running {
@@ -24,8 +21,7 @@ impl Running {
     ///
     /// When the engine had ended by itself.
     pub async fn stop(self) -> Result<(), EngineError> {
-        self.stop.send_replace(true);
-        self.all.await
+        self.tasks.stop().await
     }
 
     /// Waits until the engine ends by itself, because one of its tasks died too often. Dropped, nothing happens.
@@ -34,7 +30,7 @@ impl Running {
     ///
     /// Which task it was, and what of.
     pub async fn ended(&self) -> Result<(), EngineError> {
-        self.all.clone().await
+        self.tasks.ended().await
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use mamparo_core::BoxError;
 use tokio::sync::{Mutex, mpsc, watch};
-use tokio::task::JoinSet;
 use tower_service::Service;
 
 use super::hands::{Begins, Hands};
@@ -14,10 +12,10 @@ use super::pump::{Pump, PumpSettings};
 use super::rounds::Rounds;
 use super::turns::{InTurn, Turns};
 use super::{Engine, EngineError, RequestHandler, Running, Task};
-use crate::backend::{BoxFuture, QueueName, Request};
+use crate::backend::{QueueName, Request};
 use crate::handler::{AnswerHandler, FireHandler};
 use crate::machine::Answer;
-use crate::supervise::{Make, Restarted};
+use crate::supervise::{Make, Restarted, Together};
 
 /// As many dependencies whose breaker is open wait to be moved; more are told again by their next fire.
 const MAX_OPEN: usize = 64;
@@ -34,34 +32,15 @@ where
         engine,
         stop: stopped,
     };
-    let mut tasks = JoinSet::new();
-    for (task, make) in starting.all(sender) {
+    let tasks = starting.all(sender).map(|(task, make)| {
         let supervised = starting.supervised(task, make);
-        tasks.spawn(async move {
+        async move {
             let ended = supervised.run().await;
             ended.map_err(|why| EngineError::died(task, why))
-        });
-    }
-    let tell = stop.clone();
-    let all = tokio::spawn(async move {
-        let mut ended = Ok(());
-        while let Some(one) = tasks.join_next().await {
-            let one = one.unwrap_or_else(|error| Err(EngineError::lost(&error)));
-            if one.is_err() {
-                // The others end in good order, and the first reason counts.
-                tell.send_replace(true);
-                ended = ended.and(one);
-            }
         }
-        ended
-    });
-    let all: BoxFuture<'static, _> = Box::pin(async move {
-        all.await
-            .unwrap_or_else(|error| Err(EngineError::lost(&error)))
     });
     Running {
-        stop,
-        all: all.shared(),
+        tasks: Together::run(stop, tasks, EngineError::lost),
     }
 }
 

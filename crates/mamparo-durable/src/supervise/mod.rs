@@ -44,9 +44,11 @@ mod running;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod together;
 mod worker;
 
 pub(crate) use restart::{Backoff, Make, Restarted, is_stopped, stopped, until_stop};
 pub use running::{Supervised, WorkerDied};
 pub use supervisor::Supervisor;
+pub(crate) use together::Together;
 pub use worker::{Watch, Worker};

@@ -5,17 +5,14 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::future::Shared;
-use tokio::sync::watch;
 use tokio::task::JoinError;
 
-use crate::backend::BoxFuture;
+use super::Together;
 
-/// Workers that run. Dropped, they stop without being waited for.
-#[must_use = "dropped, the workers are stopped without being waited for"]
+/// Workers that run. Dropped, they are told to stop, and are not waited for.
+#[must_use = "dropped, the workers are told to stop and not waited for"]
 pub struct Supervised {
-    pub(super) stop: watch::Sender<bool>,
-    pub(super) all: Shared<BoxFuture<'static, Result<(), WorkerDied>>>,
+    pub(super) tasks: Together<WorkerDied>,
     pub(super) health: Health,
 }
 
@@ -50,8 +47,7 @@ impl Supervised {
     ///
     /// When they had ended by themselves.
     pub async fn stop(self) -> Result<(), WorkerDied> {
-        self.stop.send_replace(true);
-        self.all.await
+        self.tasks.stop().await
     }
 
     /// Waits until they end by themselves, because one of them died too often. Dropped, nothing happens.
@@ -60,7 +56,7 @@ impl Supervised {
     ///
     /// Which worker it was, and what of.
     pub async fn ended(&self) -> Result<(), WorkerDied> {
-        self.all.clone().await
+        self.tasks.ended().await
     }
 }
 

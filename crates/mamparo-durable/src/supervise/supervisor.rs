@@ -4,13 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::FutureExt as _;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::running::Health;
-use super::{Restarted, Supervised, Watch, Worker, WorkerDied};
-use crate::backend::BoxFuture;
+use super::{Restarted, Supervised, Together, Watch, Worker, WorkerDied};
 use crate::handler::Listener;
 
 /// As often as a worker is started again within a minute.
@@ -53,10 +50,10 @@ impl Supervisor {
     }
 
     /// Starts the workers, on this runtime.
-    #[must_use = "dropped, the workers are stopped without being waited for"]
+    #[must_use = "dropped, the workers are told to stop and not waited for"]
     pub fn run(self) -> Supervised {
         let (stop, stopped) = watch::channel(false);
-        let mut tasks = JoinSet::new();
+        let mut tasks = Vec::with_capacity(self.workers.len());
         let mut flags = Vec::with_capacity(self.workers.len());
         for worker in &self.workers {
             let watch = Watch {
@@ -68,19 +65,13 @@ impl Supervisor {
             flags.push((Arc::clone(&watch.name), Arc::clone(&watch.works)));
             let name = Arc::clone(&watch.name);
             let restarted = self.restarted(Arc::clone(worker), watch);
-            tasks.spawn(async move {
+            tasks.push(async move {
                 let ended = restarted.run().await;
                 ended.map_err(|why| WorkerDied::new(name, why))
             });
         }
-        let all = tokio::spawn(until_all_end(tasks, stop.clone()));
-        let all: BoxFuture<'static, _> = Box::pin(async move {
-            all.await
-                .unwrap_or_else(|error| Err(WorkerDied::lost(&error)))
-        });
         Supervised {
-            stop,
-            all: all.shared(),
+            tasks: Together::run(stop, tasks, WorkerDied::lost),
             health: Health::of(flags),
         }
     }
@@ -99,22 +90,6 @@ impl Supervisor {
             }),
         }
     }
-}
-
-async fn until_all_end(
-    mut tasks: JoinSet<Result<(), WorkerDied>>,
-    stop: watch::Sender<bool>,
-) -> Result<(), WorkerDied> {
-    let mut ended = Ok(());
-    while let Some(one) = tasks.join_next().await {
-        let one = one.unwrap_or_else(|error| Err(WorkerDied::lost(&error)));
-        if one.is_err() {
-            // The others end in good order, and the first reason counts.
-            stop.send_replace(true);
-            ended = ended.and(one);
-        }
-    }
-    ended
 }
 
 impl Default for Supervisor {

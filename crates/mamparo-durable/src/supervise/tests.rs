@@ -69,6 +69,35 @@ async fn a_worker_that_dies_too_often_ends_all_of_them() {
     );
 }
 
+/// Works until it is told to stop, and holds something as long.
+struct Held(Arc<()>);
+
+impl Worker for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+
+    fn run(&self, watch: Watch) -> BoxFuture<'_, Result<(), BackendError>> {
+        let held = self.0.clone();
+        Box::pin(async move {
+            watch.stopped().await;
+            drop(held);
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_end_when_nobody_holds_them_any_more() {
+    let held = Arc::new(());
+    let running = Supervisor::new().worker(Held(held.clone())).run();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(Arc::strong_count(&held) > 1);
+    drop(running);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(Arc::strong_count(&held), 1);
+}
+
 /// Can't reach what it needs, twice.
 struct Fails;
 

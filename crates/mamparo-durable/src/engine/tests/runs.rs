@@ -272,3 +272,22 @@ async fn a_clock_that_steps_back_an_hour_makes_waits_longer_and_loses_nothing() 
     }
     running.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_nobody_holds_any_more_sends_nothing() {
+    let clock = Paused::new();
+    let engine = on(&Memory::new(clock), clock).build().unwrap();
+    let sent = Sent::default();
+    let provider = {
+        let sent = sent.clone();
+        tower::service_fn(move |request: Request| {
+            sent.note(&request);
+            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
+        })
+    };
+    drop(engine.run(provider));
+    tokio::time::sleep(MINUTE).await;
+    engine.begin(payment("p")).await.unwrap();
+    tokio::time::sleep(MINUTE).await;
+    assert!(sent.keys().is_empty());
+}
