@@ -11,7 +11,7 @@ use crate::backend::{BackendError, BoxFuture};
 use crate::handler::Listener;
 use crate::machine::{Alert, AlertKind};
 
-/// A task that has worked for so long has not died before.
+/// A task that has run for so long has not died before.
 const FORGIVEN: Duration = Duration::from_secs(60);
 
 /// The waits between tries: doubled each time, up to five seconds.
@@ -60,8 +60,9 @@ impl Restarted {
             // Dropped, it takes the task with it.
             let mut alone = JoinSet::new();
             alone.spawn((self.make)());
-            let Some(why) = died_of(alone.join_next().await) else {
-                return Ok(());
+            let why = match alone.join_next().await {
+                Some(Ok(Ok(()))) | None if is_stopped(&self.stop) => return Ok(()),
+                ended => died_of(ended),
             };
             if clock::now() - began > FORGIVEN {
                 (deaths, backoff) = (0, Backoff::default());
@@ -83,14 +84,14 @@ impl Restarted {
     }
 }
 
-fn died_of(ended: Option<Result<Result<(), BackendError>, JoinError>>) -> Option<String> {
+fn died_of(ended: Option<Result<Result<(), BackendError>, JoinError>>) -> String {
     match ended {
-        Some(Ok(Ok(()))) | None => None,
-        Some(Ok(Err(error))) => Some(error.to_string()),
-        Some(Err(error)) => Some(match error.try_into_panic() {
+        Some(Ok(Ok(()))) | None => "it ended by itself".to_owned(),
+        Some(Ok(Err(error))) => error.to_string(),
+        Some(Err(error)) => match error.try_into_panic() {
             Ok(panic) => panicked(&*panic),
             Err(error) => error.to_string(),
-        }),
+        },
     }
 }
 

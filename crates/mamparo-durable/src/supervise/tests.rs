@@ -98,6 +98,33 @@ async fn workers_end_when_nobody_holds_them_any_more() {
     assert_eq!(Arc::strong_count(&held), 1);
 }
 
+/// Returns though nobody told it to.
+struct Returns;
+
+impl Worker for Returns {
+    fn name(&self) -> &str {
+        "returns"
+    }
+
+    fn run(&self, _: Watch) -> BoxFuture<'_, Result<(), BackendError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_returns_unasked_has_died() {
+    let heard = Arc::new(Heard::default());
+    let supervisor = Supervisor::new().worker(Returns).max_restarts(2);
+    let running = supervisor.listener(heard.clone()).run();
+    let died = running.ended().await.unwrap_err();
+    assert_eq!(
+        died.to_string(),
+        "returns died too often: it ended by itself"
+    );
+    assert!(!running.is_ready());
+    assert_eq!(heard.0.lock().unwrap().len(), 3);
+}
+
 /// Can't reach what it needs, twice.
 struct Fails;
 

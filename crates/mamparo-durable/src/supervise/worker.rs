@@ -18,7 +18,7 @@ pub trait Worker: Send + Sync + 'static {
     /// Returns the name that alerts and logs have: lower case, stable.
     fn name(&self) -> &str;
 
-    /// Works until [`Watch::is_stopped`], and returns then. It is called again after it has failed or panicked.
+    /// Works until [`Watch::is_stopped`], and returns then. It is called again after it has failed, panicked or returned before.
     fn run(&self, watch: Watch) -> BoxFuture<'_, Result<(), BackendError>>;
 }
 
