@@ -11,7 +11,7 @@ use super::health::Health;
 use super::turns::Turns;
 use crate::backend::BackendError;
 use crate::handler::{Cycle, Listener, Reconciler};
-use crate::supervise::{is_stopped, until_stop};
+use crate::supervise::{about, is_stopped, until_stop};
 
 /// What waits for its turn is not lost: while there are more than pass, it is fired or sent again no sooner.
 const WHILE_FULL: Duration = Duration::from_secs(3_600);
@@ -48,9 +48,7 @@ impl Rounds {
                 }
                 Err(error) => return Err(error),
             }
-            // Replicas that were started together don't stay in step.
-            let spread = fastrand::f64().mul_add(0.2, 0.9);
-            until_stop(&self.stop, self.every.mul_f64(spread)).await;
+            until_stop(&self.stop, about(self.every)).await;
         }
         Ok(())
     }

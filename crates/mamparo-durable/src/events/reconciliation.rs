@@ -11,7 +11,7 @@ use super::compare::{Comparison, Discrepancy, Entry};
 use super::watchdog::pause;
 use crate::backend::{BackendError, BoxFuture, Trouble};
 use crate::machine::AlertKind;
-use crate::supervise::{Watch, Worker};
+use crate::supervise::{Watch, Worker, about};
 
 /// As many entries as are read from a source at once.
 const PAGE: usize = 1_000;
@@ -130,8 +130,7 @@ impl Reconciliation {
                 }
                 Err(error) => watch.fails(&error),
             }
-            let spread = fastrand::f64().mul_add(0.2, 0.9);
-            watch.pause(self.every.mul_f64(spread)).await;
+            watch.pause(about(self.every)).await;
         }
         Ok(())
     }

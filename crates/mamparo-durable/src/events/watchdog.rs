@@ -8,7 +8,7 @@ use mamparo_core::InvalidSetting;
 
 use crate::backend::{BackendError, BoxFuture};
 use crate::machine::AlertKind;
-use crate::supervise::{Watch, Worker};
+use crate::supervise::{Watch, Worker, about};
 
 /// The most that one transaction compensates.
 const LARGEST_BATCH: usize = 10_000;
@@ -73,8 +73,7 @@ impl Watchdog {
                 // Also where its statement is wrong: it is told, and the next cycle runs.
                 Err(error) => watch.fails(&error),
             }
-            let spread = fastrand::f64().mul_add(0.2, 0.9);
-            watch.pause(self.every.mul_f64(spread)).await;
+            watch.pause(about(self.every)).await;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ mod tests;
 mod together;
 mod worker;
 
-pub(crate) use restart::{Backoff, Make, Restarted, is_stopped, stopped, until_stop};
+pub(crate) use restart::{Backoff, Make, Restarted, about, is_stopped, stopped, until_stop};
 pub use running::{Supervised, WorkerDied};
 pub use supervisor::Supervisor;
 pub(crate) use together::Together;

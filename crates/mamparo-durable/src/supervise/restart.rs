@@ -115,6 +115,11 @@ pub(crate) async fn stopped(stop: &watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }
 
+/// Returns a tenth less or more, at random: replicas that were started together don't stay in step.
+pub(crate) fn about(every: Duration) -> Duration {
+    every.mul_f64(fastrand::f64().mul_add(0.2, 0.9))
+}
+
 /// Waits for so long, or until it is to stop.
 pub(crate) async fn until_stop(stop: &watch::Receiver<bool>, wait: Duration) {
     drop(tokio::time::timeout(wait, stopped(stop)).await);
