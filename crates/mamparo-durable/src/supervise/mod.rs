@@ -4,7 +4,8 @@
 //! each in a task of its own:
 //!
 //! - one that dies is told ([`TaskDied`](crate::machine::AlertKind::TaskDied)), makes readiness false and is started again after a wait;
-//! - one that has died too often within a minute ends all of them, and [`Supervised::ended`] says so, for the process to end too;
+//! - one that dies again and again, never a minute after its last start, ends all of them, and [`Supervised::ended`] says so, for the
+//!   process to end too;
 //! - one that works but can't reach what it needs says so by its [`Watch`]: readiness is false until it can.
 //!
 //! ```

@@ -10,7 +10,7 @@ use super::running::Health;
 use super::{Restarted, Supervised, Together, Watch, Worker, WorkerDied};
 use crate::handler::Listener;
 
-/// As often as a worker is started again within a minute.
+/// As often as a worker is started again that never runs for a minute.
 const MAX_RESTARTS: u32 = 10;
 
 /// Runs workers, and starts each again that dies; see the [module](super).
@@ -43,7 +43,7 @@ impl Supervisor {
         self
     }
 
-    /// Sets how often a worker that died is started again within a minute before all end; 10 by default.
+    /// Sets how often a worker is started again before all end; 10 by default. One that has run for a minute counts from 0 again.
     pub const fn max_restarts(mut self, restarts: u32) -> Self {
         self.max_restarts = restarts;
         self
