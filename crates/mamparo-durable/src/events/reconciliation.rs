@@ -121,7 +121,12 @@ impl Reconciliation {
 
     async fn work(&self, watch: &Watch) -> Result<(), BackendError> {
         while !watch.is_stopped() {
-            match self.compare().await {
+            let compared = tokio::select! {
+                // Nothing is half done.
+                () = watch.stopped() => return Ok(()),
+                compared = self.compare() => compared,
+            };
+            match compared {
                 Ok(found) => {
                     watch.works();
                     for discrepancy in found {

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mamparo_core::BoxError;
 use proptest::prelude::*;
 
 use super::super::{Discrepancy, Entry, Reconciliation};
+use crate::supervise::Supervisor;
 
 /// A source that gives pages of two, whatever is asked.
 fn source(
@@ -62,4 +64,15 @@ async fn a_source_out_of_order_is_an_error_and_not_a_heap_of_discrepancies() {
         error.to_string(),
         "the right source can't be read: the key a does not come after the one before it"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciliation_that_stops_does_not_wait_for_its_sources() {
+    let silent = |_: Option<String>, _: usize| std::future::pending();
+    let reconciliation = Reconciliation::builder("r", source(BTreeMap::new()), silent);
+    let running = Supervisor::new().worker(reconciliation.build().unwrap());
+    let running = running.run();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let stopped = tokio::time::timeout(Duration::from_secs(1), running.stop());
+    stopped.await.unwrap().unwrap();
 }
