@@ -68,7 +68,7 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets how long the broker's confirmation is waited for; 10 s by default. Less than half of the lease.
+    /// Sets how long the broker's confirmation is waited for; 10 s by default. At most half of the lease.
     pub const fn publish_timeout(mut self, timeout: Duration) -> Self {
         self.settings.publish_timeout = timeout;
         self
@@ -114,7 +114,7 @@ impl RelayBuilder {
         if settings.lease > LONGEST_LEASE {
             return refused("lease", settings.lease, "must be at most 1 h");
         }
-        if settings.publish_timeout.is_zero() || settings.publish_timeout * 2 > settings.lease {
+        if settings.publish_timeout.is_zero() || settings.publish_timeout > settings.lease / 2 {
             let reason = "must be more than 0 and at most half of the lease";
             return refused("publish_timeout", settings.publish_timeout, reason);
         }
