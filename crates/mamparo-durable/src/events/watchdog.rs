@@ -1,5 +1,6 @@
 //! Looks for sagas that wait for an event that does not come.
 
+use std::collections::HashSet;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,9 @@ use crate::supervise::{Watch, Worker, about};
 
 /// The most that one transaction compensates.
 const LARGEST_BATCH: usize = 10_000;
+
+/// As many cycles follow one another at once: then a pause, whatever waits.
+const AT_ONCE: u32 = 100;
 
 /// As long as the time between two cycles may be.
 const LONGEST_PAUSE: Duration = Duration::from_secs(86_400);
@@ -38,7 +42,9 @@ pub struct Compensated {
 
 /// Compensates stuck sagas every so often; a [`Worker`]. Any number of replicas run it.
 ///
-/// A cycle that fails is told, and the next one runs. A cycle that finds as many as it may take is followed by another at once.
+/// A cycle that fails is told, and the next one runs. A cycle that finds as many as it may take is followed by another at once, as long
+/// as more of them are compensated than not, and up to a hundred times. Those that fail are asked for beside the others next time, so
+/// that they keep none from its turn.
 pub struct Watchdog {
     name: String,
     sagas: Arc<dyn StuckSagas>,
@@ -58,33 +64,51 @@ impl Watchdog {
     }
 
     async fn work(&self, watch: &Watch) -> Result<(), BackendError> {
+        let mut failing = HashSet::new();
         while !watch.is_stopped() {
-            match self.sagas.compensate(self.limit).await {
-                Ok(compensated) => {
-                    watch.works();
-                    self.tell(watch, &compensated);
-                    // As long as it gets on: those that fail are found again each time.
-                    if compensated.done > 0
-                        && compensated.done + compensated.failed.len() >= self.limit
-                    {
-                        continue;
-                    }
-                }
-                // Also where its statement is wrong: it is told, and the next cycle runs.
-                Err(error) => watch.fails(&error),
-            }
+            self.catch_up(watch, &mut failing).await;
             watch.pause(about(self.every)).await;
         }
         Ok(())
     }
 
-    fn tell(&self, watch: &Watch, compensated: &Compensated) {
-        if compensated.done > 0 {
-            let done = u64::try_from(compensated.done).unwrap_or(u64::MAX);
+    /// Goes on at once as long as that is of use. What fails again meanwhile is not told again.
+    async fn catch_up(&self, watch: &Watch, failing: &mut HashSet<String>) {
+        let mut told = HashSet::new();
+        for _ in 0..AT_ONCE {
+            let asked = LARGEST_BATCH.min(self.limit + failing.len());
+            let compensated = match self.sagas.compensate(asked).await {
+                Ok(compensated) => compensated,
+                // Also where its statement is wrong: it is told, and the next cycle runs.
+                Err(error) => return watch.fails(&error),
+            };
+            watch.works();
+            let Compensated { done, failed } = compensated;
+            let more = done > failed.len() && done + failed.len() >= asked;
+            self.tell(watch, done, &failed, &told);
+            *failing = failed.into_iter().map(|(saga, _)| saga).collect();
+            if !more || watch.is_stopped() {
+                return;
+            }
+            told.extend(failing.iter().cloned());
+        }
+    }
+
+    fn tell(
+        &self,
+        watch: &Watch,
+        done: usize,
+        failed: &[(String, String)],
+        told: &HashSet<String>,
+    ) {
+        if done > 0 {
+            let done = u64::try_from(done).unwrap_or(u64::MAX);
             watch.listener().compensated(&self.name, done);
         }
-        for (saga, why) in &compensated.failed {
-            watch.alert(AlertKind::Uncompensated, 1, &format!("{saga}: {why}"));
+        for (saga, why) in failed {
+            if !told.contains(saga) {
+                watch.alert(AlertKind::Uncompensated, 1, &format!("{saga}: {why}"));
+            }
         }
     }
 }
@@ -101,7 +125,7 @@ impl WatchdogBuilder {
         self
     }
 
-    /// Sets how many one transaction compensates at most; 100 by default.
+    /// Sets how many one transaction compensates at most, beside as many as failed in the last one; 100 by default.
     pub const fn limit(mut self, sagas: usize) -> Self {
         self.0.limit = sagas;
         self

@@ -3,3 +3,4 @@
 mod compares;
 mod events;
 mod rounds;
+mod watchdogs;
