@@ -183,11 +183,14 @@ impl EventBuilder {
     ///
     /// # Errors
     ///
-    /// [`InvalidSetting`] when the id is empty, a name is longer than [`MAX_EVENT_NAME_BYTES`] or has a control character, the payload
+    /// [`InvalidSetting`] when the id or the key is empty, a name is longer than [`MAX_EVENT_NAME_BYTES`] or has a control character, the payload
     /// is larger than [`MAX_EVENT_BYTES`], or there are more headers than [`MAX_EVENT_HEADERS`] or [`MAX_EVENT_HEADER_BYTES`].
     pub fn build(self) -> Result<Event, InvalidSetting> {
         if self.id.is_empty() {
             return Err(InvalidSetting::new("id", "\"\"", "must not be empty"));
+        }
+        if self.key.as_deref() == Some("") {
+            return Err(InvalidSetting::new("key", "\"\"", "must not be empty"));
         }
         named("id", &self.id)?;
         named("key", self.key.as_deref().unwrap_or_default())?;

@@ -18,6 +18,8 @@ CREATE TABLE events (
 
 -- What is not indexed can be claimed and given back within its page.
 CREATE INDEX events_key ON events (key, number) WHERE key IS NOT NULL;
+CREATE INDEX events_waiting ON events (number) WHERE parked_at IS NULL;
+CREATE INDEX events_keyless ON events (number) WHERE parked_at IS NULL AND key IS NULL;
 CREATE INDEX events_parked ON events (number) WHERE parked_at IS NOT NULL;
 
 CREATE TABLE inbox (

@@ -9,14 +9,35 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 /// As many of one key as one claim takes, besides the first: they leave one after the other.
 const OF_ONE_KEY: i64 = 32;
 
+/// As many rows are looked at in their order, for each that is asked for. Where most of them wait, as behind the first of a key that has a
+/// million, the rest is found key by key.
+const LOOKED_AT: usize = 4;
+
+/// The last of the rows that are looked at in their order, if there are more.
+const HORIZON: &str =
+    "SELECT number FROM mamparo_events WHERE parked_at IS NULL ORDER BY number LIMIT 1 OFFSET ?1";
+
 /// The first of its key, or of none, that nothing keeps. What is before it of its key would be published first.
 const HEADS: &str =
-    "SELECT number, key FROM mamparo_events e WHERE ready_at <= ?1 AND parked_at IS NULL
+    "SELECT number, key FROM mamparo_events e WHERE ready_at <= ?1 AND parked_at IS NULL AND number <= ?3
     AND NOT EXISTS (SELECT 1 FROM mamparo_events b WHERE b.key = e.key AND b.number < e.number)
     ORDER BY number LIMIT ?2";
 
+/// Those of no key, behind the horizon.
+const KEYLESS: &str = "SELECT number FROM mamparo_events
+    WHERE key IS NULL AND parked_at IS NULL AND ready_at <= ?1 AND number > ?3 ORDER BY number LIMIT ?2";
+
+/// The next key, its first row, and whether nothing keeps that.
+const NEXT_KEY: &str =
+    "SELECT key, number, ready_at <= ?2 AND parked_at IS NULL FROM mamparo_events
+    WHERE key > ?1 ORDER BY key, number LIMIT 1";
+
 const FOLLOWERS: &str = "SELECT number, ready_at <= ?3 AND parked_at IS NULL FROM mamparo_events
     WHERE key = ?1 AND number > ?2 ORDER BY number LIMIT ?4";
+
+/// What is asked, for the tests that ask how it is planned.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 5] = [HORIZON, HEADS, KEYLESS, NEXT_KEY, FOLLOWERS];
 
 const COLUMNS: &str =
     "number, failures, created_at, id, key, destination, routing_key, head, payload";
@@ -28,14 +49,8 @@ pub(super) fn claim(
     lease: Duration,
 ) -> rusqlite::Result<Claimed> {
     let id = ClaimId::random();
-    let mut numbers = Vec::new();
-    let heads: Vec<(i64, Option<String>)> = file
-        .prepare_cached(HEADS)?
-        .query_map(params![now.millis(), int(limit)], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?
-        .collect::<Result<_, _>>()?;
-    numbers.extend(heads.iter().map(|(number, _)| *number));
+    let heads = heads(file, now, limit)?;
+    let mut numbers: Vec<i64> = heads.iter().map(|(number, _)| *number).collect();
     for (number, key) in heads {
         let Some(key) = key else { continue };
         if numbers.len() >= limit {
@@ -64,6 +79,74 @@ pub(super) fn claim(
         );
     }
     Ok(Claimed::new(id, events))
+}
+
+fn heads(
+    file: &Connection,
+    now: Utc,
+    limit: usize,
+) -> rusqlite::Result<Vec<(i64, Option<String>)>> {
+    let now = now.millis();
+    let mut horizon = file.prepare_cached(HORIZON)?;
+    let horizon: Option<i64> = horizon
+        .query_row([int(limit.saturating_mul(LOOKED_AT))], |row| row.get(0))
+        .optional()?;
+    let mut near = file.prepare_cached(HEADS)?;
+    let near = near.query_map(
+        params![now, int(limit), horizon.unwrap_or(i64::MAX)],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let mut heads = near.collect::<Result<Vec<_>, _>>()?;
+    if let Some(horizon) = horizon.filter(|_| heads.len() < limit) {
+        let room = limit - heads.len();
+        let mut far = keyless(file, now, room, horizon)?;
+        far.extend(keyed(file, now, room, horizon)?);
+        far.sort_unstable();
+        far.truncate(room);
+        heads.extend(far);
+    }
+    Ok(heads)
+}
+
+fn keyless(
+    file: &Connection,
+    now: i64,
+    limit: usize,
+    horizon: i64,
+) -> rusqlite::Result<Vec<(i64, Option<String>)>> {
+    let mut asked = file.prepare_cached(KEYLESS)?;
+    let found = asked.query_map(params![now, int(limit), horizon], |row| {
+        Ok((row.get(0)?, None))
+    })?;
+    found.collect()
+}
+
+fn keyed(
+    file: &Connection,
+    now: i64,
+    limit: usize,
+    horizon: i64,
+) -> rusqlite::Result<Vec<(i64, Option<String>)>> {
+    let mut asked = file.prepare_cached(NEXT_KEY)?;
+    let mut found = Vec::new();
+    let mut last = String::new();
+    while found.len() < limit {
+        let next = asked.query_row(params![last, now], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get(1)?,
+                row.get::<_, bool>(2)?,
+            ))
+        });
+        let Some((key, number, free)) = next.optional()? else {
+            break;
+        };
+        if free && number > horizon {
+            found.push((number, Some(key.clone())));
+        }
+        last = key;
+    }
+    Ok(found)
 }
 
 /// Returns how many were no longer this claim's.

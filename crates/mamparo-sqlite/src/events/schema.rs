@@ -26,6 +26,8 @@ CREATE TABLE mamparo_events (
     payload BLOB NOT NULL
 ) STRICT;
 CREATE INDEX mamparo_events_key ON mamparo_events (key) WHERE key IS NOT NULL;
+CREATE INDEX mamparo_events_waiting ON mamparo_events (number) WHERE parked_at IS NULL;
+CREATE INDEX mamparo_events_keyless ON mamparo_events (number) WHERE parked_at IS NULL AND key IS NULL;
 CREATE INDEX mamparo_events_parked ON mamparo_events (number) WHERE parked_at IS NOT NULL;
 
 CREATE TABLE mamparo_inbox (

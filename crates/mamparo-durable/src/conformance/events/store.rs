@@ -93,6 +93,47 @@ pub async fn a_claim_takes_of_a_key_what_comes_first(backend: Arc<dyn EventBacke
     assert_eq!(came, all);
 }
 
+/// However many wait behind the first of a key: those of other keys and of none are found, oldest first as far as it looks.
+pub async fn a_key_with_a_long_queue_hides_no_other(backend: Arc<dyn EventBackend>) {
+    let store = backend.store();
+    let mut all: Vec<Event> = (0..200)
+        .map(|number| event(format!("hot/{number}"), Some("hot")))
+        .collect();
+    all.extend((0..30).map(|number| event(format!("single/{number}"), None)));
+    all.extend((0..30).map(|number| event(format!("other/{number}"), Some(&format!("k{number}")))));
+    let count = all.len();
+    backend.put(all, true).await;
+    let mut came = Vec::new();
+    let (hot, first) = claim(&*store, 5, LONG).await;
+    assert_eq!(first[0].1, "hot/0");
+    came.extend(first.iter().map(|(_, id)| id.clone()));
+    for _ in 0..11 {
+        let (_, others) = claim(&*store, 5, LONG).await;
+        assert!(others.iter().all(|(_, id)| !id.starts_with("hot")));
+        assert_eq!(others.len(), 5);
+        came.extend(others.into_iter().map(|(_, id)| id));
+    }
+    let published = first
+        .iter()
+        .filter(|(_, id)| id.starts_with("hot"))
+        .map(|(number, _)| (*number, Settlement::Published));
+    assert_eq!(store.settle(hot, published.collect()).await.unwrap(), 0);
+    loop {
+        let (id, claimed) = claim(&*store, 50, LONG).await;
+        if claimed.is_empty() {
+            break;
+        }
+        let published = claimed
+            .iter()
+            .map(|(number, _)| (*number, Settlement::Published));
+        assert_eq!(store.settle(id, published.collect()).await.unwrap(), 0);
+        came.extend(claimed.into_iter().map(|(_, id)| id));
+    }
+    came.sort();
+    came.dedup();
+    assert_eq!(came.len(), count);
+}
+
 /// After its lease another has them, and the first changes nothing any more.
 pub async fn whoever_lost_the_lease_settles_nothing(backend: Arc<dyn EventBackend>) {
     let store = backend.store();
