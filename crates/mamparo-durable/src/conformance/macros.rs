@@ -68,7 +68,7 @@ macro_rules! event_conformance {
         $crate::event_conformance_cases! { $fresh;
             store: an_event_is_there_exactly_when_its_transaction_commits, an_event_comes_back_whole,
                 what_is_claimed_keeps_its_key_and_no_other, a_claim_takes_of_a_key_what_comes_first,
-                a_key_with_a_long_queue_hides_no_other,
+                a_key_with_a_long_queue_hides_no_other, a_row_that_makes_no_sense_is_told_alone,
                 whoever_lost_the_lease_settles_nothing, what_is_put_off_comes_after_its_wait,
                 what_is_parked_holds_its_key_and_no_other, whoever_waits_for_events_is_woken;
             relay: two_relays_publish_each_event_once_and_in_order_per_key,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{
     MAX_EVENT_BYTES, MAX_EVENT_HEADER_BYTES, MAX_EVENT_HEADERS, MAX_EVENT_NAME_BYTES,
 };
-use crate::machine::Utc;
+use crate::machine::{Label, Utc};
 
 /// Something that happened, for others to hear of.
 ///
@@ -109,7 +109,7 @@ impl Event {
         self.created_at
     }
 
-    /// Returns content type and headers as a store keeps them: one text. [`EventBuilder::head`] reads it.
+    /// Returns content type and headers as a store keeps them: one text. [`StoredEvent::read`] reads it.
     #[must_use]
     pub fn head(&self) -> String {
         serde_json::to_string(&self.head).unwrap_or_default()
@@ -167,18 +167,6 @@ impl EventBuilder {
         self
     }
 
-    /// Sets content type and headers from a stored text.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidSetting`] when it can't be read.
-    pub fn head(mut self, text: &str) -> Result<Self, InvalidSetting> {
-        self.head = serde_json::from_str(text).map_err(|error| {
-            InvalidSetting::new("head", error, "must be what a store has written")
-        })?;
-        Ok(self)
-    }
-
     /// Checks it.
     ///
     /// # Errors
@@ -218,6 +206,54 @@ impl EventBuilder {
             payload: self.payload,
             created_at: self.created_at.unwrap_or_else(|| Utc::of(&SystemClock)),
         })
+    }
+}
+
+/// The columns of an event, as a store keeps them.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "stores make it")]
+pub struct StoredEvent {
+    /// Its id.
+    pub id: String,
+    /// Its key, if it has one.
+    pub key: Option<String>,
+    /// The exchange or topic.
+    pub destination: String,
+    /// The routing key.
+    pub routing_key: String,
+    /// Content type and headers: [`Event::head`].
+    pub head: String,
+    /// The payload.
+    pub payload: Vec<u8>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+}
+
+impl StoredEvent {
+    /// Makes the event.
+    ///
+    /// # Errors
+    ///
+    /// Why the columns are no event: the row is parked for it, and stops no other.
+    pub fn read(self) -> Result<Event, Label> {
+        let event = self.event();
+        event.map_err(|error| Label::from(format!("it can't be read: {error}")))
+    }
+
+    fn event(self) -> Result<Event, InvalidSetting> {
+        let head = serde_json::from_str(&self.head).map_err(|error| {
+            InvalidSetting::new("head", error, "must be what a store has written")
+        })?;
+        let event = EventBuilder {
+            id: self.id,
+            key: self.key,
+            destination: self.destination,
+            routing_key: self.routing_key,
+            head,
+            payload: self.payload.into(),
+            created_at: Some(Utc::from_millis(self.created_at)?),
+        };
+        event.build()
     }
 }
 

@@ -38,7 +38,7 @@ mod watchdog;
 
 pub use compare::{Discrepancy, Entry};
 pub use config::RelayBuilder;
-pub use event::{Event, EventBuilder};
+pub use event::{Event, EventBuilder, StoredEvent};
 pub use publisher::{Published, Publisher};
 pub use reconciliation::{Reconciliation, ReconciliationBuilder, Source};
 pub use relay::Relay;

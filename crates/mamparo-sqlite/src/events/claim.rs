@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use mamparo_durable::events::{ClaimId, Claimed, ClaimedEvent, Event, ParkedEvent, Settlement};
+use mamparo_durable::events::{
+    ClaimId, Claimed, ClaimedEvent, ParkedEvent, Settlement, StoredEvent,
+};
 use mamparo_durable::machine::{Label, Utc};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -222,33 +224,25 @@ pub(super) fn discard(file: &Connection, numbers: &[i64]) -> rusqlite::Result<us
 
 /// A row that makes no sense is told, and stops no other.
 fn claimed(row: &Row<'_>) -> rusqlite::Result<ClaimedEvent> {
-    let event = event(row).and_then(|event| event.map_err(|error| unreadable(&error)));
+    let event = event(row).map_err(|error| Label::from(format!("it can't be read: {error}")));
     Ok(ClaimedEvent {
         number: row.get(0)?,
         key: row.get(4)?,
         failures: row.get(1).unwrap_or(u32::MAX),
-        event: event.map_err(|error| Label::from(format!("it can't be read: {error}"))),
+        event: event.and_then(StoredEvent::read),
     })
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<Result<Event, mamparo_core::InvalidSetting>> {
-    let created_at = Utc::from_millis(row.get(2)?);
-    let (id, key): (String, Option<String>) = (row.get(3)?, row.get(4)?);
-    let (destination, routing_key): (String, String) = (row.get(5)?, row.get(6)?);
-    let (head, payload): (String, Vec<u8>) = (row.get(7)?, row.get(8)?);
-    let build = || {
-        let event = Event::builder(id).to(destination, routing_key);
-        let event = event.head(&head)?.payload(payload).created_at(created_at?);
-        match key {
-            Some(key) => event.key(key).build(),
-            None => event.build(),
-        }
-    };
-    Ok(build())
-}
-
-fn unreadable(error: &mamparo_core::InvalidSetting) -> rusqlite::Error {
-    rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
+fn event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+    Ok(StoredEvent {
+        created_at: row.get(2)?,
+        id: row.get(3)?,
+        key: row.get(4)?,
+        destination: row.get(5)?,
+        routing_key: row.get(6)?,
+        head: row.get(7)?,
+        payload: row.get(8)?,
+    })
 }
 
 fn int(number: usize) -> i64 {

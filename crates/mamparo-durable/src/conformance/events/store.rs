@@ -134,6 +134,18 @@ pub async fn a_key_with_a_long_queue_hides_no_other(backend: Arc<dyn EventBacken
     assert_eq!(came.len(), count);
 }
 
+/// And its key waits behind it.
+pub async fn a_row_that_makes_no_sense_is_told_alone(backend: Arc<dyn EventBackend>) {
+    let both = [event("broken", Some("a")), event("sound", None)];
+    backend.put(both.to_vec(), true).await;
+    backend.tear("broken").await;
+    let claimed = backend.store().claim(10, LONG).await.unwrap().events;
+    let why = claimed[0].event.as_ref().unwrap_err().as_str();
+    assert!(why.starts_with("it can't be read: head = "), "{why}");
+    assert_eq!(claimed[0].key.as_deref(), Some("a"));
+    assert!(claimed[1].event.is_ok());
+}
+
 /// After its lease another has them, and the first changes nothing any more.
 pub async fn whoever_lost_the_lease_settles_nothing(backend: Arc<dyn EventBackend>) {
     let store = backend.store();

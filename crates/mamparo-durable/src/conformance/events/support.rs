@@ -27,6 +27,9 @@ pub trait EventBackend: Debug + Send + Sync + 'static {
     /// Puts an event in a transaction that stays open; what is returned commits it. `None` where nothing else could be written meanwhile.
     fn put_late(&self, event: Event) -> BoxFuture<'_, Option<BoxFuture<'static, ()>>>;
 
+    /// Overwrites what is stored of an event's content type and headers with `torn`.
+    fn tear(&self, id: &str) -> BoxFuture<'_, ()>;
+
     /// Processes a message in one transaction, adds an effect if it is seen for the first time, and commits or rolls back.
     fn process(&self, consumer: &str, id: &str, commit: bool) -> BoxFuture<'_, Seen>;
 

@@ -95,6 +95,14 @@ impl EventBackend for Service {
         })
     }
 
+    fn tear(&self, id: &str) -> BoxFuture<'_, ()> {
+        let id = id.to_owned();
+        Box::pin(async move {
+            let tear = query(self.named("UPDATE {schema}.events SET head = 'torn' WHERE id = $1"));
+            tear.bind(id).execute(&self.pool).await.unwrap();
+        })
+    }
+
     fn process(&self, consumer: &str, id: &str, commit: bool) -> BoxFuture<'_, Seen> {
         let (consumer, id) = (consumer.to_owned(), id.to_owned());
         Box::pin(async move {

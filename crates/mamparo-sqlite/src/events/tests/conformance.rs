@@ -79,6 +79,15 @@ impl EventBackend for Service {
         Box::pin(std::future::ready(None))
     }
 
+    fn tear(&self, id: &str) -> BoxFuture<'_, ()> {
+        let id = id.to_owned();
+        Box::pin(async move {
+            let tear = "UPDATE mamparo_events SET head = 'torn' WHERE id = ?1";
+            let torn = self.transaction(true, move |_, tx| Ok(tx.execute(tear, [id])?));
+            torn.await;
+        })
+    }
+
     fn process(&self, consumer: &str, id: &str, commit: bool) -> BoxFuture<'_, Seen> {
         let (consumer, id) = (consumer.to_owned(), id.to_owned());
         Box::pin(async move {
