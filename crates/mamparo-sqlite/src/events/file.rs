@@ -249,7 +249,7 @@ impl SqliteEventsBuilder {
             database,
             clock: self.clock,
             keep_inbox: self.keep_inbox,
-            processed: AtomicU32::new(0),
+            processed: AtomicU32::new(inbox::SWEEP_AFTER - 1),
             changed: Notify::new(),
         };
         Ok(SqliteEvents {

@@ -8,8 +8,8 @@ use rusqlite::{Connection, params};
 
 use super::file::Shared;
 
-/// Each time that so many messages were processed, at most so many are forgotten: more than come, so that the table shrinks.
-const SWEEP_AFTER: u32 = 64;
+/// With the first message and after so many more each time, at most so many are forgotten: more than come, so that the table shrinks.
+pub(super) const SWEEP_AFTER: u32 = 64;
 const SWEEP: usize = 256;
 
 pub(super) fn process(

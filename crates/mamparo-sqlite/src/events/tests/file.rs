@@ -44,33 +44,29 @@ async fn a_connection_of_the_services_own_puts_in_its_transaction_and_not_outsid
     assert_eq!(events.backlog().await.unwrap().waiting, 1);
 }
 
+/// Also where no process lives for many messages.
 #[tokio::test]
-async fn a_row_that_makes_no_sense_is_told_alone() {
+async fn the_first_message_of_a_process_sweeps_the_inbox() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.db");
-    let events = SqliteEvents::open(&path).unwrap();
-    let outbox = events.clone();
-    let put = events.transaction(move |tx| {
-        outbox.put(tx, &event("broken"))?;
-        outbox.put(tx, &Event::builder("sound").build().unwrap())
-    });
-    put.await.unwrap();
-    let broken = "UPDATE mamparo_events SET head = 'torn' WHERE id = 'broken'";
-    Connection::open(&path)
+    for number in 0..3 {
+        let events = SqliteEvents::builder(&path).keep_inbox(Duration::ZERO);
+        let events = events.open().unwrap();
+        let inbox = events.clone();
+        let processed = events.transaction(move |tx| {
+            let id = format!("m{number}");
+            inbox.processed_once(tx, "stock", &id).map(drop)
+        });
+        processed.await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let file = Connection::open(&path).unwrap();
+    let kept: Vec<String> = file
+        .prepare("SELECT id FROM mamparo_inbox")
         .unwrap()
-        .execute(broken, [])
-        .unwrap();
-    let claimed = events
-        .claim(10, Duration::from_secs(9))
-        .await
+        .query_map([], |row| row.get(0))
         .unwrap()
-        .events;
-    let why = claimed[0].event.as_ref().unwrap_err().as_str();
-    assert!(why.starts_with("it can't be read: head = "), "{why}");
-    assert_eq!(
-        claimed[0].key.as_deref(),
-        Some("a"),
-        "its key waits behind it"
-    );
-    assert!(claimed[1].event.is_ok());
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(kept, ["m2"]);
 }
