@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mamparo_core::InvalidSetting;
 use mamparo_core::clock::{SystemClock, WallClock};
+use mamparo_durable::handler::Listener;
 use sqlx::postgres::PgConnectOptions;
 
 /// The schema that holds the tables.
@@ -30,6 +31,7 @@ pub struct Settings {
     pub(crate) poll: Duration,
     pub(crate) redelivery_limit: u32,
     pub(crate) clock: Arc<dyn WallClock>,
+    pub(crate) listener: Arc<dyn Listener>,
 }
 
 impl Settings {
@@ -48,6 +50,7 @@ impl Settings {
             poll: Duration::from_secs(5),
             redelivery_limit: 10,
             clock: Arc::new(SystemClock),
+            listener: Arc::new(()),
         }
     }
 }
@@ -74,6 +77,7 @@ pub struct SettingsBuilder {
     poll: Duration,
     redelivery_limit: u32,
     clock: Arc<dyn WallClock>,
+    listener: Arc<dyn Listener>,
 }
 
 impl SettingsBuilder {
@@ -134,6 +138,12 @@ impl SettingsBuilder {
         self
     }
 
+    /// Sets who hears of it, once, when what sweeps keys or an inbox fails; nobody by default. It is tried again all the same.
+    pub fn listener(mut self, listener: Arc<dyn Listener>) -> Self {
+        self.listener = listener;
+        self
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -172,6 +182,7 @@ impl SettingsBuilder {
             poll: self.poll,
             redelivery_limit: self.redelivery_limit,
             clock: self.clock,
+            listener: self.listener,
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 pub(crate) type Work<'c, T> = BoxFuture<'c, Result<T, sqlx::Error>>;
 
 /// What the network may add to the server's own limit, before the connection is given up.
-const GRACE: Duration = Duration::from_secs(1);
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// A connection is renewed after so long: a server behind a name may have moved.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);

@@ -9,12 +9,12 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::sync::Notify;
 
 use super::PostgresEvents;
-use super::handle::{Shared, keep_sweeping};
+use super::handle::{SWEEP, Shared, sweep};
 use super::sql::Statements;
-use crate::database::{Database, options};
+use crate::database::{Database, GRACE, options};
 use crate::schema;
 use crate::settings::Settings;
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, Tell, keep_sweeping};
 use crate::wake::hear;
 
 /// How often the inbox is swept.
@@ -78,9 +78,13 @@ impl PostgresEventsBuilder {
         });
         let swept = (database.clone(), statements.clone());
         let keep = self.keep_inbox;
+        let tell = Tell::new("inbox", &settings.listener);
         tasks.run(move || {
             let (database, statements) = swept.clone();
-            keep_sweeping(database, statements, keep, SWEEP_EVERY)
+            keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
+                let (database, statements) = (database.clone(), statements.clone());
+                async move { sweep(&database, &statements, keep, SWEEP).await }
+            })
         });
         let own = PgPoolOptions::new()
             .max_connections(OF_WATCHDOGS)
@@ -92,6 +96,7 @@ impl PostgresEventsBuilder {
             changed,
             keep_inbox: keep,
             own,
+            step: settings.statement_timeout + GRACE,
             channel: self.notify.then_some(channel),
             tasks,
         };

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::tasks::Tasks;
 
 /// As many messages as one sweep forgets.
-const SWEEP: usize = 1_000;
+pub(super) const SWEEP: usize = 1_000;
 
 /// Events and inbox in PostgreSQL, in a schema beside the service's own tables. Clones share it.
 ///
@@ -66,6 +66,8 @@ pub(super) struct Shared {
     pub(super) keep_inbox: Duration,
     /// For what is the service's own, and looks for tables where the service does.
     pub(super) own: PgPool,
+    /// As long as one step of a watchdog's transaction may take: its statement, one saga, its commit.
+    pub(super) step: Duration,
     /// What puts notify; nothing if they don't.
     pub(super) channel: Option<String>,
     /// Ends with the last clone.
@@ -208,23 +210,6 @@ pub(super) async fn sweep(
         })
         .await?;
     Ok(usize::try_from(swept.rows_affected()).unwrap_or(usize::MAX))
-}
-
-/// Sweeps for ever; what fails is tried again.
-pub(super) async fn keep_sweeping(
-    database: Database,
-    statements: Statements,
-    keep: Duration,
-    every: Duration,
-) {
-    loop {
-        let swept = sweep(&database, &statements, keep, SWEEP).await;
-        if swept.is_ok_and(|swept| swept == SWEEP) {
-            continue;
-        }
-        // Others on the same table do the same.
-        tokio::time::sleep(every.mul_f64(fastrand::f64().mul_add(0.5, 0.75))).await;
-    }
 }
 
 /// No wait and no retention is longer: a hundred years, far from where PostgreSQL's time ends.

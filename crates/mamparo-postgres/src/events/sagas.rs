@@ -9,6 +9,7 @@ use mamparo_durable::backend::{BackendError, BoxFuture};
 use mamparo_durable::events::{Compensated, Event, StuckSagas};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, query_scalar};
+use tokio::time::timeout;
 
 use super::PostgresEvents;
 use crate::database::{is_conflict, trouble};
@@ -34,7 +35,8 @@ impl PostgresEvents {
     ///
     /// The statement selects the ids of stuck sagas, as text, at most `$1` of them, `FOR UPDATE SKIP LOCKED`. The closure is called with
     /// each, changes its state and returns the events that say so. All of that is one transaction, on a connection of the watchdogs'
-    /// own; one whose closure fails is undone alone, and a deadlock or a serialisation failure is tried three times.
+    /// own; one whose closure fails is undone alone, and a deadlock or a serialisation failure is tried three times. A closure that takes
+    /// longer than a [statement may](crate::SettingsBuilder::statement_timeout), and a second, ends the transaction.
     ///
     /// ```no_run
     /// use mamparo_durable::events::{Event, Watchdog};
@@ -73,21 +75,43 @@ impl PostgresEvents {
 
 impl Stuck {
     async fn run(&self, limit: usize) -> Result<Compensated, sqlx::Error> {
-        let mut transaction = self.events.shared.own.begin().await?;
-        let ids: Vec<String> = query_scalar(AssertSqlSafe(Arc::clone(&self.select)))
+        let mut connection = self.events.shared.own.acquire().await?;
+        let compensated = self.transaction(&mut connection, limit).await;
+        if compensated.is_err() {
+            // It may be in the middle of an answer, or lead nowhere.
+            connection.close_on_drop();
+        }
+        compensated
+    }
+
+    async fn transaction(
+        &self,
+        connection: &mut PgConnection,
+        limit: usize,
+    ) -> Result<Compensated, sqlx::Error> {
+        let mut transaction = self.in_time(connection.begin()).await?;
+        let select = query_scalar(AssertSqlSafe(Arc::clone(&self.select)))
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_all(&mut *transaction)
-            .await?;
+            .fetch_all(&mut *transaction);
+        let ids: Vec<String> = self.in_time(select).await?;
         let mut compensated = Compensated::default();
         for id in ids {
-            match self.tried(&mut transaction, &id).await {
-                Ok(Ok(())) => compensated.done += 1,
-                Ok(Err(error)) => compensated.failed.push((id, error.to_string())),
-                Err(broken) => return Err(broken),
+            match self.in_time(self.tried(&mut transaction, &id)).await? {
+                Ok(()) => compensated.done += 1,
+                Err(error) => compensated.failed.push((id, error.to_string())),
             }
         }
-        transaction.commit().await?;
+        self.in_time(transaction.commit()).await?;
         Ok(compensated)
+    }
+
+    /// The server bounds its own work; of a network that swallows its answer it knows nothing.
+    async fn in_time<T>(
+        &self,
+        step: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let done = timeout(self.events.shared.step, step).await;
+        done.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     /// The outer error is the transaction's, of which nothing is left then.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::Response;
 use mamparo::idempotency::{
     Begin, Begun, IdempotencyStore, IdempotencyTx, KeyId, Lease, Record, SealedAnswer, Step,
-    StoreError, StoreErrorKind, Written, sweep_every,
+    StoreError, StoreErrorKind, Written,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Error, Transaction};
@@ -19,10 +19,13 @@ use super::sql::Statements;
 use crate::database::{Database, Work, is_lost};
 use crate::schema;
 use crate::settings::Settings;
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, Tell, keep_sweeping};
 
 /// Between two looks for keys that are past their retention.
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
+
+/// As many keys as one sweep forgets.
+const SWEEP: usize = 500;
 
 /// As often as is looked again when a key changes between two statements.
 const MAX_CHANGES: u32 = 8;
@@ -87,10 +90,13 @@ impl PostgresIdempotency {
         };
         let store = swept.clone();
         let sweeper = Tasks::default();
+        let tell = Tell::new("keys", &settings.listener);
         sweeper.run(move || {
-            // Others on the same table do the same, and what fails is tried again.
-            let pause = SWEEP_EVERY.mul_f64(0.75 + fastrand::f64() / 2.0);
-            sweep_every(pause, swept.clone(), |_| {})
+            let swept = swept.clone();
+            keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
+                let swept = swept.clone();
+                async move { swept.sweep(SWEEP).await }
+            })
         });
         Ok(Self {
             _sweeper: Some(Arc::new(sweeper)),

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mamparo_core::BoxError;
+use mamparo_core::{BoxError, clock};
 use mamparo_durable::backend::Trouble;
 use mamparo_durable::conformance::events::EventBackend as _;
 use mamparo_durable::events::{Event, EventStore as _};
+use mamparo_testkit::private::PrivatePostgres;
+use mamparo_testkit::proxy::{Fault, FaultProxy};
 use sqlx::query;
 
 use super::support::Service;
+use crate::PostgresEvents;
+use crate::tests::support::{schema, settings};
 
 fn event(id: &str) -> Event {
     Event::builder(id).key("a").build().unwrap()
@@ -71,36 +75,11 @@ async fn a_watchdogs_statement_that_is_wrong_says_so() {
 }
 
 #[tokio::test]
-async fn a_row_that_makes_no_sense_is_told_alone() {
-    let service = Service::fresh().await;
-    let sound = Event::builder("sound").build().unwrap();
-    service.put(vec![event("broken"), sound], true).await;
-    let broken = service.named("UPDATE {schema}.events SET head = 'torn' WHERE id = 'broken'");
-    query(broken).execute(&service.pool).await.unwrap();
-    let claimed = service
-        .events
-        .claim(10, Duration::from_secs(9))
-        .await
-        .unwrap()
-        .events;
-    let why = claimed[0].event.as_ref().unwrap_err().as_str();
-    assert!(why.starts_with("it can't be read: head = "), "{why}");
-    assert_eq!(
-        claimed[0].key.as_deref(),
-        Some("a"),
-        "its key waits behind it"
-    );
-    assert!(claimed[1].event.is_ok());
-}
-
-#[tokio::test]
 async fn puts_that_do_not_notify_are_found_by_whoever_is_woken() {
     let service = Service::fresh().await;
-    let url = mamparo_testkit::private::PrivatePostgres::shared()
-        .await
-        .url();
-    let settings = crate::tests::support::settings(&url).schema(crate::tests::support::schema());
-    let quiet = crate::PostgresEvents::builder(settings.build().unwrap()).notify(false);
+    let url = PrivatePostgres::shared().await.url();
+    let settings = settings(&url).schema(schema());
+    let quiet = PostgresEvents::builder(settings.build().unwrap()).notify(false);
     let quiet = quiet.connect().await.unwrap();
     // What it hears when it begins to listen.
     quiet.ready(Duration::from_secs(20)).await;
@@ -123,4 +102,33 @@ async fn puts_that_do_not_notify_are_found_by_whoever_is_woken() {
             .len(),
         1
     );
+}
+
+/// The network swallows what the server says: the server knows nothing of it, and bounds nothing.
+#[tokio::test]
+async fn a_watchdog_that_gets_no_answer_ends_and_says_so() {
+    let server = PrivatePostgres::shared().await;
+    let proxy = FaultProxy::start(server.address()).await;
+    let settings = settings(&server.url_at(proxy.address()))
+        .schema(schema())
+        .acquire_timeout(Duration::from_secs(1))
+        .statement_timeout(Duration::from_secs(1));
+    let events = PostgresEvents::connect(settings.build().unwrap()).await;
+    let events = events.unwrap();
+    let stuck = events.stuck("SELECT 'a' WHERE $1 > 0", |tx, _| {
+        Box::pin(async move {
+            query("SELECT 1").execute(tx).await?;
+            Ok(Vec::new())
+        })
+    });
+    assert_eq!(stuck.compensate(1).await.unwrap().done, 1);
+    proxy.set(Fault::BlackHole).await;
+    let began = clock::now();
+    for _ in 0..3 {
+        let error = stuck.compensate(1).await.unwrap_err();
+        assert_eq!(error.trouble(), Trouble::Unavailable);
+    }
+    assert!(began.elapsed() < Duration::from_secs(15));
+    proxy.set(Fault::None).await;
+    assert_eq!(stuck.compensate(1).await.unwrap().done, 1);
 }
