@@ -171,8 +171,8 @@ impl EventBuilder {
     ///
     /// # Errors
     ///
-    /// [`InvalidSetting`] when the id or the key is empty, a name is longer than [`MAX_EVENT_NAME_BYTES`] or has a control character, the payload
-    /// is larger than [`MAX_EVENT_BYTES`], or there are more headers than [`MAX_EVENT_HEADERS`] or [`MAX_EVENT_HEADER_BYTES`].
+    /// [`InvalidSetting`] when the id or the key is empty, a name is longer than [`MAX_EVENT_NAME_BYTES`] or has a control character, the
+    /// payload is larger than [`MAX_EVENT_BYTES`], or there are more headers than [`MAX_EVENT_HEADERS`] or [`MAX_EVENT_HEADER_BYTES`].
     pub fn build(self) -> Result<Event, InvalidSetting> {
         if self.id.is_empty() {
             return Err(InvalidSetting::new("id", "\"\"", "must not be empty"));

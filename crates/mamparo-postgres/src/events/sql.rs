@@ -24,7 +24,8 @@ pub(super) struct Statements {
 /// other. What is before it of its key would be published first, however late it commits.
 ///
 /// How it is planned must not depend on what the server believes: an empty table that has been vacuumed still counts as empty when a
-/// million events wait in it. So keys are compared together with numbers, for which one index only is of use, and rows are named as an array.
+/// million events wait in it. So keys are compared together with numbers, for which one index only is of use, and rows are named as an
+/// array.
 ///
 /// Four times as many rows as are asked for are looked at in their order. Where most of them wait, as behind the first of a key that has
 /// a million, the rest is found beyond them: those of no key, and the first of each key, key by key.
