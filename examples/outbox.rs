@@ -37,17 +37,12 @@ impl Stock {
 }
 
 impl Publisher for Stock {
-    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Published>> {
+    fn publish<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Published> {
         Box::pin(async move {
-            let mut results = Vec::new();
-            for event in events {
-                let heard = self.hear(event).await.and(self.hear(event).await);
-                results.push(match heard {
-                    Ok(()) => Published::Confirmed,
-                    Err(error) => Published::NotNow(error.to_string()),
-                });
+            match self.hear(event).await.and(self.hear(event).await) {
+                Ok(()) => Published::Confirmed,
+                Err(error) => Published::NotNow(error.to_string()),
             }
-            results
         })
     }
 }

@@ -7,13 +7,13 @@ use crate::backend::BoxFuture;
 
 /// Publishes events to a broker, and waits until it has confirmed them.
 ///
-/// The relay gives it no two events of one key at once, so all of a call may be under way together.
+/// Many are under way together, begun in the order in which they were put: a claim's worth at most, and no two of one key.
 pub trait Publisher: Debug + Send + Sync + 'static {
-    /// Publishes them, sent in this order, and returns what became of each, in this order too.
+    /// Publishes an event, and returns what became of it.
     ///
-    /// Called twice with the same, consumers get them twice, under the same ids. It may be dropped before it ends; then what it sent may
+    /// Called twice with the same, consumers get it twice, under the same id. It may be dropped before it ends; then what it sent may
     /// have been published.
-    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Published>>;
+    fn publish<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Published>;
 }
 
 /// What became of an event.

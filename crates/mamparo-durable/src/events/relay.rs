@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use mamparo_core::clock::{self, Instant};
 use tokio::time::timeout;
 
@@ -149,16 +150,15 @@ impl Relay {
         }
     }
 
+    /// Returns what became of each. One that is never heard of takes nothing from what was confirmed.
     async fn publish(&self, round: &[Event]) -> Vec<Published> {
-        if round.is_empty() {
-            return Vec::new();
-        }
         let limit = self.settings.publish_timeout;
-        let published = timeout(limit, self.publisher.publish(round)).await;
-        published.unwrap_or_else(|_| {
-            let why = format!("not confirmed within {limit:?}");
-            vec![Published::NotNow(why); round.len()]
-        })
+        let each = round.iter().map(async |event: &Event| {
+            let published = timeout(limit, self.publisher.publish(event)).await;
+            published
+                .unwrap_or_else(|_| Published::NotNow(format!("not confirmed within {limit:?}")))
+        });
+        join_all(each).await
     }
 
     /// Stores what became of some, as long as they are ours: what is not stored is published twice. Returns whether any was lost.

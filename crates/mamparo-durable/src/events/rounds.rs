@@ -107,14 +107,12 @@ impl Rounds {
         round
     }
 
-    /// Says what became of the last round; what has no result counts as not confirmed.
+    /// Says what became of each of the last round.
     pub(super) fn heard(&mut self, results: Vec<Published>) -> Outcome {
         let mut outcome = Outcome::default();
         let any = results
             .iter()
             .any(|result| matches!(result, Published::Confirmed));
-        let silent = || Published::NotNow("the publisher said nothing of it".to_owned());
-        let results = results.into_iter().chain(std::iter::repeat_with(silent));
         for (sent, result) in std::mem::take(&mut self.under_way).into_iter().zip(results) {
             match result {
                 Published::Confirmed => {

@@ -1,6 +1,5 @@
 //! A service's events, published.
 
-use futures_util::future::join_all;
 use mamparo_durable::backend::BoxFuture;
 use mamparo_durable::events::{self, Event, Published};
 
@@ -11,17 +10,16 @@ use crate::{Message, RabbitError, Trouble};
 ///
 /// The message has the event's id, content type, headers, and the seconds since 1970 when it was made. Many are under way together, as
 /// many as [`unconfirmed`](crate::SettingsBuilder::unconfirmed) allows. Keep
-/// [`publish_timeout`](crate::SettingsBuilder::publish_timeout) below the relay's, so that it hears of each by itself.
+/// [`publish_timeout`](crate::SettingsBuilder::publish_timeout) below the relay's, so that it hears why.
 impl events::Publisher for Publisher {
-    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Published>> {
-        let all = events.iter().map(async |event: &Event| {
+    fn publish<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Published> {
+        Box::pin(async move {
             let (exchange, routing_key) = (event.destination(), event.routing_key());
             match self.publish(exchange, routing_key, message(event)).await {
                 Ok(()) => Published::Confirmed,
                 Err(error) => said(&error),
             }
-        });
-        Box::pin(join_all(all))
+        })
     }
 }
 

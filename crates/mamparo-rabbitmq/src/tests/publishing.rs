@@ -188,7 +188,10 @@ async fn events_are_published_whole_and_what_no_queue_takes_is_refused_alone() {
         event("lost", "nobody"),
         event("order-8/placed", topology.queue()),
     ];
-    let results = mamparo_durable::events::Publisher::publish(&publisher, &events).await;
+    let published = events
+        .iter()
+        .map(|event| mamparo_durable::events::Publisher::publish(&publisher, event));
+    let results = join_all(published).await;
     assert_eq!([&results[0], &results[2]], [&Published::Confirmed; 2]);
     assert!(matches!(&results[1], Published::Refused(why) if why.starts_with("no queue takes")));
     let (_connection, channel) = look().await;

@@ -176,6 +176,31 @@ pub async fn an_event_that_fails_while_others_are_confirmed_is_tried_again_and_t
     assert_eq!(heard.of(AlertKind::EventParked).len(), 1);
 }
 
+/// What was confirmed beside it is done.
+pub async fn a_confirmation_that_never_comes_doubles_no_other(backend: Arc<dyn EventBackend>) {
+    let (broker, heard) = (Arc::new(Broker::default()), Arc::new(Heard::default()));
+    broker.silent.lock().unwrap().insert("k1/0".to_owned());
+    backend.put(of_keys(3, 2), true).await;
+    let relay = Relay::builder("orders", backend.store(), broker.clone())
+        .publish_timeout(Duration::from_millis(200))
+        .build()
+        .unwrap();
+    let relay = Supervisor::new()
+        .worker(relay)
+        .listener(heard.clone())
+        .run();
+    until("it was tried again", || async {
+        let taken = broker.taken();
+        taken.iter().filter(|id| *id == "k1/0").count() > 1
+    })
+    .await;
+    relay.stop().await.unwrap();
+    let mut others = broker.taken();
+    others.retain(|id| id != "k1/0");
+    others.sort();
+    assert_eq!(others, ["k0/0", "k0/1", "k2/0", "k2/1"]);
+}
+
 /// It is told once, readiness is false meanwhile, and no event is blamed.
 pub async fn a_broker_that_is_down_is_waited_for_and_nothing_is_parked(
     backend: Arc<dyn EventBackend>,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -114,8 +115,12 @@ pub(super) struct Broker {
     pub(super) fails: Mutex<HashMap<String, u32>>,
     /// Takes nothing at all.
     pub(super) down: Mutex<bool>,
+    /// Taken, and never confirmed, by their ids.
+    pub(super) silent: Mutex<HashSet<String>>,
     /// What was not confirmed once may have come all the same.
     pub(super) forgetful: bool,
+    pub(super) under_way: AtomicU32,
+    pub(super) forgets: AtomicBool,
 }
 
 impl Broker {
@@ -142,14 +147,23 @@ impl Broker {
 }
 
 impl Publisher for Broker {
-    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Published>> {
+    fn publish<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Published> {
         Box::pin(async move {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            let results: Vec<Published> = events.iter().map(|event| self.take(event)).collect();
-            if self.forgetful && fastrand::u8(..8) == 0 {
-                return vec![Published::NotNow("the connection broke".to_owned()); results.len()];
+            // All that are under way together share a connection.
+            if self.under_way.fetch_add(1, Ordering::Relaxed) == 0 {
+                let breaks = self.forgetful && fastrand::u8(..8) == 0;
+                self.forgets.store(breaks, Ordering::Relaxed);
             }
-            results
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let taken = self.take(event);
+            self.under_way.fetch_sub(1, Ordering::Relaxed);
+            if self.silent.lock().unwrap().contains(event.id()) {
+                return std::future::pending().await;
+            }
+            match self.forgets.load(Ordering::Relaxed) {
+                true => Published::NotNow("the connection broke".to_owned()),
+                false => taken,
+            }
         })
     }
 }
