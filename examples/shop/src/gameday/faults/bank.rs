@@ -15,6 +15,8 @@ const TIMED_OUT: &str =
 /// What the bank was paid: in all, and for one order.
 const CHARGES: &str = "SELECT count(*) FROM bank.charges WHERE key > $1";
 const CHARGED: &str = "SELECT count(*) FROM bank.charges WHERE key = $1";
+const INITIATED: &str =
+    "SELECT count(*) FROM payments.charges WHERE order_id = $1 AND state = 'INITIATED'";
 const ASKED: &str = "SELECT asked FROM bank.charges WHERE key = $1";
 
 pub(super) async fn dead(day: &mut Day) -> Result<(), BoxError> {
@@ -97,5 +99,42 @@ pub(super) async fn lost_answer(day: &mut Day) -> Result<(), BoxError> {
         format!("{calls} spans"),
         calls > 1,
     );
+    Ok(())
+}
+
+pub(super) async fn killed_charging(day: &mut Day) -> Result<(), BoxError> {
+    day.misbehave("bank", "latency_ms=3000").await?;
+    let answer = day.customers.order(&Customers::somebody(), "book").await?;
+    let order = answer.order().ok_or("no order was taken")?;
+    day.ledger.until(CHARGED, &order, 1).await?;
+    day.town.kill("payments").await?;
+    day.misbehave("bank", "latency_ms=0").await?;
+    let begun = day.ledger.count(INITIATED, &order).await?;
+    let seen = format!("{begun} row INITIATED");
+    day.table.ledger(
+        "payments has its row, and has heard nothing",
+        seen,
+        begun == 1,
+    );
+    day.town.start("payments").await?;
+    day.confirmed(
+        "the message comes again, and the order is confirmed",
+        &[answer],
+    )
+    .await?;
+    let asked = day.ledger.count(ASKED, &order).await?;
+    let seen = format!("asked for money {asked} time");
+    day.table.ledger(
+        "the bank is asked what it knows of the key, not to charge again",
+        seen,
+        asked == 1,
+    );
+    let spans = day.traces.of(&order)?;
+    let known = spans
+        .iter()
+        .any(|span| span.service == "bank" && span.name.starts_with("GET"));
+    let seen = if known { "a GET at the bank" } else { "none" };
+    day.table
+        .traces("the question is in the order's story", seen, known);
     Ok(())
 }

@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     DeadBank,
     /// The bank charges, and its answer comes too late.
     LostAnswer,
+    /// Payments is killed while the bank charges.
+    KilledCharging,
     /// The broker is stopped for a while.
     BrokerAway,
     /// Messages that nobody can read fill the dead-letter queue.
@@ -57,6 +59,7 @@ impl Fault {
             Self::CatalogHangs => catalog::hangs(day).await,
             Self::DeadBank => bank::dead(day).await,
             Self::LostAnswer => bank::lost_answer(day).await,
+            Self::KilledCharging => bank::killed_charging(day).await,
             Self::BrokerAway => broker::away(day).await,
             Self::FilledDeadLetters => broker::dead_letters(day).await,
             Self::KilledServices => killed::killed(day).await,
