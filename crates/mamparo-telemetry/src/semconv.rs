@@ -119,6 +119,12 @@ pub const MESSAGING_RABBITMQ_ROUTING_KEY: &str = "messaging.rabbitmq.destination
 /// The message's id.
 pub const MESSAGING_MESSAGE_ID: &str = "messaging.message.id";
 
+/// The queue of messages, by its name.
+pub const MESSAGE_QUEUE: &str = "mamparo.message.queue";
+
+/// Where messages of a queue are: `ready`, `retry` or `dead`.
+pub const MESSAGE_STATE: &str = "mamparo.message.state";
+
 /// Which attempt to handle the message it is, from 1.
 pub const MESSAGE_ATTEMPT: &str = "mamparo.message.attempt";
 

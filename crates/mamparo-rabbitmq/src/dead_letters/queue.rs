@@ -110,6 +110,12 @@ impl DeadLetters {
         Self { settings, topology }
     }
 
+    /// Returns the name of the queue whose dead letters they are.
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        self.topology.queue()
+    }
+
     /// Counts what is ready in the queues; a gauge of the last two is what an alert needs.
     ///
     /// # Errors

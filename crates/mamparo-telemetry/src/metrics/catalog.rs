@@ -1,6 +1,6 @@
 //! Every metric that we write.
 
-use super::deferred;
+use super::{deferred, messages};
 use crate::semconv::{
     ATTEMPT_VERDICT, BREAKER_KEY, BREAKER_STATE, DEPENDENCY, ERROR_TYPE, FALLBACK_OUTCOME,
     GRPC_METHOD, GRPC_TARGET, HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD,
@@ -446,4 +446,5 @@ pub const CATALOG: &[Metric] = &[
     deferred::OVERDUE_AGE,
     deferred::DEAD_LETTERS,
     deferred::BURIED,
+    messages::DEPTH,
 ];

@@ -36,6 +36,7 @@ mod count;
 pub(crate) mod deferred;
 mod instruments;
 mod labels;
+pub(crate) mod messages;
 mod observer;
 mod pairs;
 mod places;

@@ -20,6 +20,9 @@ pub(crate) struct Watched {
     /// The engine of the defer plane, as it was looked at last.
     #[cfg(feature = "durable")]
     pub(crate) engine: crate::durable::Looks,
+    /// The queues of messages, as they were looked at last.
+    #[cfg(feature = "rabbitmq")]
+    pub(crate) queues: crate::rabbitmq::Queues,
     observed: OnceLock<()>,
 }
 
@@ -32,6 +35,8 @@ impl Watched {
             self.breakers.observe_with(meter, &self.sources);
             #[cfg(feature = "durable")]
             self.engine.observe_with(meter);
+            #[cfg(feature = "rabbitmq")]
+            self.queues.observe_with(meter);
         });
     }
 }

@@ -3,6 +3,8 @@
 //! [`TracedPublisher`] records each message that is published, and writes the span's identity into it. [`ProcessLayer`] records each
 //! attempt to handle one: a trace of its own, which links the span that the message was made in, however long it has waited.
 //!
+//! [`Metrics::watch_queue`](crate::Metrics::watch_queue) tells how many messages are ready, wait or are dead.
+//!
 //! | span | kind | lasts |
 //! |---|---|---|
 //! | `publish {destination}` | PRODUCER | until the broker has confirmed the message |
@@ -33,11 +35,14 @@
 //! # }
 //! ```
 
+mod depths;
 mod open;
 mod process;
 mod publish;
 #[cfg(test)]
 mod tests;
 
+pub use depths::QueueWatch;
+pub(crate) use depths::Queues;
 pub use process::{Process, ProcessFuture, ProcessLayer};
 pub use publish::TracedPublisher;

@@ -19,7 +19,8 @@ use tokio::time::sleep;
 use tower::{ServiceBuilder, service_fn};
 
 use super::{ProcessLayer, TracedPublisher};
-use crate::testing::{Kept, Look as _};
+use crate::Metrics;
+use crate::testing::{Counted, Kept, Look as _};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -220,4 +221,36 @@ fn a_destination_has_the_parts_that_there_are() {
         };
         assert_eq!(message.name(), format!("process {expected}"));
     }
+}
+
+#[tokio::test]
+async fn the_depths_of_a_queue_are_told_for_as_long_as_it_is_watched() {
+    let shop = Shop::open().await;
+    for body in ["poison", "poison", "panic"] {
+        shop.publish(Message::new(body)).await;
+    }
+    shop.handle(3).await;
+    shop.publish(Message::new("")).await;
+    let counted = Counted::new();
+    let metrics = Metrics::of(&counted.provider);
+    let letters = || DeadLetters::in_topology(shop.settings.clone(), shop.topology.clone());
+    assert!(metrics.watch_queue(letters(), Duration::ZERO).is_err());
+    let watch = metrics
+        .watch_queue(letters(), Duration::from_secs(1))
+        .unwrap();
+    let told = || counted.points("mamparo.message.depth");
+    let until = async |there: bool| {
+        while told().is_empty() == there {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, until(true)).await.unwrap();
+    let queue = shop.queue();
+    let expected = [("dead", 3), ("ready", 1), ("retry", 0)].map(|(state, messages)| {
+        let attributes = format!("mamparo.message.queue={queue} mamparo.message.state={state}");
+        (attributes, messages)
+    });
+    assert_eq!(told(), expected.into());
+    drop(watch);
+    tokio::time::timeout(PATIENCE, until(false)).await.unwrap();
 }
