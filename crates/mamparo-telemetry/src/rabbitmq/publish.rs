@@ -104,18 +104,16 @@ impl TracedPublisher {
 
 /// The publisher of a relay: one span for each event.
 impl events::Publisher for TracedPublisher {
-    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Published>> {
+    fn publish<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Published> {
         Box::pin(async move {
-            let spans: Vec<OpenSpan> = events.iter().map(|event| self.start_event(event)).collect();
-            let published = events::Publisher::publish(&self.inner, events).await;
-            for (mut span, published) in spans.into_iter().zip(&published) {
-                let error = match published {
-                    Published::Confirmed => None,
-                    Published::Refused(_) => Some("refused".into()),
-                    Published::NotNow(_) => Some("unconfirmed".into()),
-                };
-                span.end([], error);
-            }
+            let mut span = self.start_event(event);
+            let published = events::Publisher::publish(&self.inner, event).await;
+            let error = match published {
+                Published::Confirmed => None,
+                Published::Refused(_) => Some("refused".into()),
+                Published::NotNow(_) => Some("unconfirmed".into()),
+            };
+            span.end([], error);
             published
         })
     }

@@ -157,7 +157,7 @@ async fn a_message_that_was_made_elsewhere_keeps_its_traceparent_and_is_linked()
     shop.publish(message).await;
     let event = Event::builder("event-1").to("", shop.queue());
     let event = event.header("traceparent", made_in).build().unwrap();
-    events::Publisher::publish(&shop.publisher, &[event]).await;
+    events::Publisher::publish(&shop.publisher, &event).await;
     let attempts = shop.handle(3).await;
     let spans = shop.kept.spans();
     let sent = spans.iter().filter(|span| span.name.starts_with("publish"));
