@@ -1,7 +1,7 @@
 //! apalis with its PostgreSQL or SQLite storage: `apalis URL COUNT SECONDS`; prints figures, see `later.rs`.
 //!
 //! What a worker tells to be retried later is not kept for later (the duration of its `RetryAfterError` is read nowhere), so that
-//! a worker stores a task for later, and is done. Set for speed: it looks every 10 ms, for 500 at once, and SQLite has one
+//! a worker stores a task for later, and is done. Set for speed: it looks every 10 ms, for 512 at once, and SQLite has one
 //! connection, so that nobody waits for a lock. SQLite is durable as ours is; its own setup would have `synchronous=OFF`.
 
 #[path = "../later.rs"]
@@ -9,16 +9,19 @@ mod later;
 
 use std::str::FromStr as _;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use apalis::prelude::*;
 use apalis_postgres::PostgresStorage;
 use apalis_sqlite::SqliteStorage;
-use later::{Later, PUT_OFF, Seen, measure};
+use later::{AT_ONCE, Later, PUT_OFF, Seen, measure};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use tokio::runtime::Handle;
+use tokio::time::{Interval, MissedTickBehavior};
 
-const TOGETHER: usize = 500;
 const QUEUE: &str = "work";
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -32,8 +35,25 @@ fn task(due: i64) -> Task<i64> {
     let task = TaskBuilder::new(due);
     match due {
         0 => task.build(),
-        _ => task.run_at_timestamp(due.div_ceil(1_000) as u64).build(),
+        _ => task.run_at_timestamp((due as u64).div_ceil(1_000)).build(),
     }
+}
+
+/// Looks often. apalis's own strategy of an interval forgets to wake when a look takes longer than its interval.
+struct Often(Interval);
+
+impl PollStrategy for Often {
+    fn poll_drive(&mut self, context: &mut Context<'_>, _: &PollSnapshot) -> Poll<Option<()>> {
+        // Until it is pending, which is when it will wake.
+        while self.0.poll_tick(context).is_ready() {}
+        Poll::Ready(Some(()))
+    }
+}
+
+fn often() -> Often {
+    let mut interval = tokio::time::interval(LOOK);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    Often(interval)
 }
 
 fn for_later() -> Task<i64> {
@@ -50,7 +70,7 @@ macro_rules! system {
 
         impl $name {
             fn storage(&self) -> $storage<i64> {
-                let config = <$config>::default().queue(QUEUE).batch_size(TOGETHER);
+                let config = <$config>::default().queue(QUEUE).batch_size(AT_ONCE);
                 $storage::new(&self.pool).with_config(config)
             }
         }
@@ -62,7 +82,7 @@ macro_rules! system {
 
             async fn put(&self, due: &[i64]) {
                 let mut storage = self.storage();
-                for part in due.chunks(TOGETHER) {
+                for part in due.chunks(AT_ONCE) {
                     let tasks: Vec<_> = part.iter().map(|&due| task(due)).collect();
                     let mut tasks = futures::stream::iter(tasks);
                     storage.push_all(&mut tasks).await.unwrap();
@@ -83,10 +103,12 @@ macro_rules! system {
                     }
                 };
                 let worker = WorkerBuilder::new("worker")
-                    .backend(backend.poll_with_strategy(Strategy::new().interval(LOOK)))
+                    .backend(backend.poll_with_strategy(often()))
                     .parallelize(tokio::spawn)
                     .build(work);
-                tokio::spawn(async move { worker.run().await.unwrap() });
+                // Its future is too general for the compiler to see that it may be spawned.
+                let runtime = Handle::current();
+                thread::spawn(move || runtime.block_on(worker.run()).unwrap());
             }
 
             async fn put_off(&self) -> u64 {

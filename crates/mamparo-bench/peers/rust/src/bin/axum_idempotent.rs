@@ -17,7 +17,7 @@ use ruts::{CookieOptions, Session, SessionLayer};
 use tokio::net::TcpListener;
 use tower_cookies::CookieManagerLayer;
 
-const HOUR: u32 = 3_600;
+const HOUR: i64 = 3_600;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
@@ -27,7 +27,7 @@ async fn main() {
         process::exit(0);
     });
     let keyed = IdempotentOptions::default()
-        .use_idempotency_key_header(Some("idempotency-key"), true)
+        .use_idempotency_key_header(Some("idempotency-key"), false)
         .expire_after(HOUR);
     let sessions = SessionLayer::new(Arc::new(MokaStore::builder().build()))
         .with_cookie_options(CookieOptions::build().name("session"));
@@ -50,7 +50,7 @@ async fn main() {
 }
 
 async fn begin(session: Session<MokaStore>) -> &'static str {
-    let ttl = Ttl::new(i64::from(HOUR)).unwrap();
+    let ttl = Ttl::new(HOUR).unwrap();
     session.set("user", &1_u32, ttl, None).await.unwrap();
     "begun"
 }
