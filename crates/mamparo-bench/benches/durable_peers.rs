@@ -234,6 +234,8 @@ fn turn(contender: &mut Contender, url: &str) {
     loop {
         let line = process.line();
         if line.is_empty() {
+            // Of a process that has ended but was not waited for yet.
+            println!("  {:.1?} of its processor, in all", process.busy());
             return;
         }
         println!("  {line}");
