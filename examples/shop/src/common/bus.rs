@@ -1,6 +1,5 @@
 //! The queues, and what runs over them: relay, watchdogs, consumer.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,19 +9,14 @@ use mamparo_durable::supervise::Supervisor;
 use mamparo_rabbitmq::{
     Consumer, ConsumerStatus, DeadLetters, Delivery, Permanent, Topology, Trouble,
 };
-use opentelemetry::propagation::TextMapPropagator as _;
-use opentelemetry::trace::{
-    FutureExt as _, Link, SpanKind, Status, TraceContextExt as _, Tracer as _,
-};
-use opentelemetry::{Context, KeyValue, global};
-use opentelemetry_sdk::propagation::TraceContextPropagator;
+use mamparo_telemetry::rabbitmq::ProcessLayer;
 use serde_json::Value;
-use tower::service_fn;
+use tower::ServiceBuilder;
 
 use super::serve::Stop;
 use super::settings::Settings;
 use super::shop::Shop;
-use super::telemetry::{SCOPE, log};
+use super::telemetry::log;
 
 /// A topic exchange that every broker has.
 pub(crate) const EXCHANGE: &str = "amq.topic";
@@ -126,7 +120,13 @@ impl Bus {
             () = stop.clone().told() => return Ok(()),
         }
         let running = self.workers.run();
-        let service = service_fn(move |delivery| hear(hears.clone(), delivery));
+        let service =
+            ServiceBuilder::new()
+                .layer(ProcessLayer::new())
+                .service_fn(move |delivery| {
+                    let (hears, heard) = (hears.clone(), read(&delivery));
+                    async move { hears.hear(heard?).await }
+                });
         tokio::select! {
             ended = self.consumer.run(service, stop.told()) => ended?,
             died = running.ended() => died?,
@@ -161,40 +161,6 @@ async fn look(shop: &Shop, topology: Topology) {
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-}
-
-/// Hands a message on, in a span that links the one it was published in: it may be hours later, and the tenth time.
-async fn hear(hears: impl Hears, delivery: Delivery) -> Result<(), BoxError> {
-    let carrier = delivery.header("traceparent");
-    let carrier = carrier.map(|parent| ("traceparent".to_owned(), parent.to_owned()));
-    let carrier: HashMap<_, _> = carrier.into_iter().collect();
-    let published = TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier);
-    let heard = read(&delivery);
-    let order = heard.as_ref().map(|heard| heard.order.clone());
-    let tracer = global::tracer(SCOPE);
-    let span = tracer
-        .span_builder(format!("process {}", delivery.queue()))
-        .with_kind(SpanKind::Consumer)
-        .with_links(vec![Link::with_context(
-            published.span().span_context().clone(),
-        )])
-        .with_attributes([
-            KeyValue::new("messaging.system", "rabbitmq"),
-            KeyValue::new(
-                "messaging.destination.name",
-                delivery.routing_key().to_owned(),
-            ),
-            KeyValue::new("shop.order", order.unwrap_or_default()),
-            KeyValue::new("shop.attempt", i64::from(delivery.attempt())),
-        ])
-        .start_with_context(&tracer, &Context::new());
-    let context = Context::new().with_span(span);
-    let handled = async { hears.hear(heard?).await };
-    let result = handled.with_context(context.clone()).await;
-    if let Err(error) = &result {
-        context.span().set_status(Status::error(error.to_string()));
-    }
-    result
 }
 
 /// Reads a message; one that can't be read never will be.

@@ -20,8 +20,8 @@ use serde_json::json;
 
 use super::settings::Place;
 
-/// The scope of the shop's own metrics and spans.
-pub(crate) const SCOPE: &str = "shop";
+/// The scope of the shop's own metrics.
+const SCOPE: &str = "shop";
 
 /// Sets the global providers, which all layers then write to; returns the page.
 pub(crate) fn install(place: &Place) -> Result<Exposition, BoxError> {

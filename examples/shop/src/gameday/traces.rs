@@ -14,7 +14,7 @@ pub(super) struct Span {
     pub(super) name: String,
     trace: String,
     links: Vec<String>,
-    pub(super) status: String,
+    status: String,
     attributes: BTreeMap<String, String>,
 }
 
@@ -23,6 +23,17 @@ impl Span {
         self.attributes
             .get(attribute)
             .is_some_and(|found| found == value)
+    }
+
+    /// Whether it is of a message of this id or, ending with a slash, one that begins so.
+    pub(super) fn is_of_message(&self, id: &str) -> bool {
+        let found = self.attributes.get("messaging.message.id");
+        found.is_some_and(|found| found.starts_with(id))
+    }
+
+    /// Whether it is an attempt to handle a message of this queue.
+    pub(super) fn is_process_of(&self, queue: &str) -> bool {
+        self.name.starts_with("process ") && self.name.ends_with(queue)
     }
 
     pub(super) fn is_error(&self) -> bool {
@@ -56,8 +67,8 @@ impl Traces {
 
     /// All spans of an order: those of its messages, and those of the traces that these link.
     pub(super) fn of(&self, order: &str) -> Result<Vec<Span>, BoxError> {
-        let mut spans = self.all()?;
-        let messages = spans.iter().filter(|span| span.is("shop.order", order));
+        let (mut spans, message) = (self.all()?, format!("{order}/"));
+        let messages = spans.iter().filter(|span| span.is_of_message(&message));
         let traces = messages.flat_map(|span| [&span.trace].into_iter().chain(&span.links));
         let traces: BTreeSet<String> = traces.cloned().collect();
         spans.retain(|span| traces.contains(&span.trace));

@@ -54,11 +54,9 @@ pub(super) async fn dead(day: &mut Day) -> Result<(), BoxError> {
         charged == i64::try_from(ORDERS)?,
     );
 
-    let again = day
-        .traces
-        .all()?
-        .into_iter()
-        .filter(|span| span.name == "process payments.stock" && span.is("shop.attempt", "2"));
+    let again = day.traces.all()?.into_iter().filter(|span| {
+        span.is_process_of("payments.stock") && span.is("mamparo.message.attempt", "2")
+    });
     let again = again.count();
     let seen = format!("{again} spans");
     day.table

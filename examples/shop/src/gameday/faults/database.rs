@@ -131,7 +131,7 @@ pub(super) async fn deadlock(day: &mut Day) -> Result<(), BoxError> {
     let spans = day.traces.of(&order)?;
     let messages = spans
         .iter()
-        .filter(|span| span.name == "process payments.stock");
+        .filter(|span| span.is_process_of("payments.stock"));
     let attempts = messages.count();
     day.table.traces(
         "for the message it is one attempt",

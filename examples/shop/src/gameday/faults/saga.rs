@@ -52,10 +52,15 @@ pub(super) async fn stuck(day: &mut Day) -> Result<(), BoxError> {
     cancelled(day, &order).await?;
     put_back(day, &order).await?;
     let spans = day.traces.of(&order)?;
-    let failed = spans.iter().any(|span| span.status.contains("bug"));
-    let refund = spans
+    let failed = spans
         .iter()
-        .any(|span| span.is("messaging.destination.name", "payment.refunded"));
+        .any(|span| span.is_process_of("orders.saga") && span.is_error());
+    let refund = spans.iter().any(|span| {
+        span.is(
+            "messaging.rabbitmq.destination.routing_key",
+            "payment.refunded",
+        )
+    });
     let seen = format!("failed message: {failed}, refund: {refund}");
     day.table.traces(
         "the message that failed, and the refund, are of the order",
