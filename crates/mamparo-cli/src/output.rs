@@ -18,6 +18,9 @@ const WIDTH: usize = 100;
 /// A line narrower or wider than these can't be read.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
 
+/// As many columns has a bar of progress.
+const BAR: usize = 40;
+
 /// Says on stderr why the command failed.
 pub(crate) fn error(line: &str) {
     note(&format!("{ERROR}error:{ERROR:#} {line}"));
@@ -63,6 +66,44 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) fn plain_lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(plain).collect();
     lines.join("\n")
+}
+
+/// How far long work is: a line on stderr that is written over, while a person looks on, and gone in the end.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    /// Shows something only where it is `wanted`, and stderr is a terminal.
+    pub(crate) fn new(wanted: bool) -> Self {
+        let shown = wanted && io::stderr().is_terminal();
+        Self { shown }
+    }
+
+    /// Shows that so many are done, of all of them where that is known.
+    pub(crate) fn at(&self, done: usize, all: Option<usize>) {
+        if self.shown {
+            drop(write!(io::stderr().lock(), "\r\x1b[K{}", bar(done, all)));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            drop(write!(io::stderr().lock(), "\r\x1b[K"));
+        }
+    }
+}
+
+fn bar(done: usize, all: Option<usize>) -> String {
+    let Some(all) = all.filter(|all| *all > 0) else {
+        return format!("{done} done");
+    };
+    let full = done.min(all) * BAR / all;
+    let (full, rest) = ("━".repeat(full), "─".repeat(BAR - full));
+    format!("{full}{rest} {done} of {all}")
 }
 
 /// Says on stdout whether something holds.
@@ -118,4 +159,23 @@ pub(crate) fn width() -> usize {
 /// Writes a piece of a body to stdout, for whoever reads to have at once; a slow reader does not stop the clocks.
 pub(crate) async fn piece(bytes: Bytes) -> io::Result<()> {
     tokio::task::spawn_blocking(move || all(&bytes)).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_full_as_the_work_is_done() {
+        let full = |done| bar(done, Some(8)).matches('━').count();
+        assert_eq!([full(0), full(4), full(8), full(9)], [0, 20, 40, 40]);
+        assert!(bar(4, Some(8)).ends_with(" 4 of 8"));
+        assert_eq!(bar(4, None), "4 done");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_spelled() {
+        assert_eq!(plain("é \u{9b}1m\tb\u{202e}\n"), r"é \u{9b}1m\tb\u{202e}\n");
+        assert_eq!(plain_lines("a\n\u{7}b"), "a\n\\u{7}b");
+    }
 }

@@ -10,7 +10,8 @@ use super::trouble::{Trouble, ended};
 use super::tx::written;
 use crate::args::{DeadArgs, DeadOneArgs, DiscardArgs, DlqCommand, HeapArgs, RequeueArgs};
 use crate::exit::Exit;
-use crate::{messages, output};
+use crate::messages;
+use crate::output::{self, Progress};
 
 /// As many are handled in one transaction of the store.
 const BATCH: usize = 500;
@@ -132,6 +133,7 @@ async fn put(args: &RequeueArgs, deed: &Deed) -> Result<Exit, Trouble> {
     let chosen = chosen(args, &backend, queue, max).await?;
     let mut done = 0;
     if !args.dry_run {
+        let progress = Progress::new(!args.heap.json);
         for batch in chosen.chunks(BATCH) {
             let numbers = batch.to_vec();
             let queue = backend.queue(queue);
@@ -139,6 +141,7 @@ async fn put(args: &RequeueArgs, deed: &Deed) -> Result<Exit, Trouble> {
                 Deed::Requeue => queue.requeue(numbers).await?,
                 Deed::Discard(reason) => queue.discard(numbers, reason.as_str().into()).await?,
             };
+            progress.at(done, Some(chosen.len()));
         }
     }
     let word = match deed {

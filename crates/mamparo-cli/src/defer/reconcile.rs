@@ -17,7 +17,7 @@ use super::trouble::{Trouble, ended};
 use super::tx::written;
 use crate::args::ReconcileArgs;
 use crate::exit::Exit;
-use crate::output;
+use crate::output::Progress;
 
 /// Runs `mamparo reconcile`.
 pub(crate) async fn reconcile(args: ReconcileArgs) -> Exit {
@@ -33,6 +33,7 @@ async fn mend(args: &ReconcileArgs) -> Result<Exit, Trouble> {
     let backend = args.store.store.open().await?;
     let began = clock::now();
     let mut mended = 0;
+    let progress = Progress::new(!args.store.json);
     let mut last = Cycle::default();
     loop {
         // What this run has mended is younger than the run, and not taken up again.
@@ -43,8 +44,9 @@ async fn mend(args: &ReconcileArgs) -> Result<Exit, Trouble> {
         if last.mended == 0 {
             break;
         }
-        output::note(&format!("{mended} mended"));
+        progress.at(mended, None);
     }
+    drop(progress);
     // Each cycle finds again what the ones before did not mend.
     let (found, failed, dead) = (mended + last.found, last.failed, last.dead);
     let exit = if failed == 0 {

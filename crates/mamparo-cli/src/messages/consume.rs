@@ -97,10 +97,9 @@ fn report(event: &ConsumerEvent<'_>) {
             detail,
             ..
         } => {
-            let id = delivery
-                .message_id()
-                .unwrap_or("a message without an id")
-                .escape_debug();
+            let id = delivery.message_id();
+            let id = output::plain(id.unwrap_or("a message without an id"));
+            let detail = output::plain(detail);
             match settled {
                 Settled::Retry { attempts, .. } => output::note(&format!(
                     "{id}: tried again after attempt {attempts}: {detail}"

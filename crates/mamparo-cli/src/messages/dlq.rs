@@ -1,6 +1,5 @@
 //! `mamparo dlq --amqp`.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::args::{
 };
 use crate::defer::{Trouble, written};
 use crate::exit::Exit;
-use crate::output;
+use crate::output::{self, Progress};
 
 /// Runs `mamparo dlq` on a RabbitMQ.
 pub(crate) async fn dlq(command: &DlqCommand) -> Result<Exit, Trouble> {
@@ -73,21 +72,24 @@ async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
     }
     let mut text = line(letter) + "\n";
     for (name, value) in letter.headers() {
-        text += &format!("  {name}: {value}\n");
+        text += &output::plain(&format!("  {name}: {value}"));
+        text.push('\n');
     }
-    written(&format!("{text}\n{body}\n"))
+    written(&format!("{text}\n{}\n", output::plain_lines(&body)))
 }
 
 async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Trouble> {
     let letters = letters(&args.heap, &args.queue)?;
-    let numbers: BTreeSet<u64> = args.numbers.iter().copied().collect();
+    let numbers = args.distinct()?;
     let chosen = |letter: &Letter| {
         let numbered = numbers.is_empty() || numbers.contains(&(letter.number() as u64));
         numbered && args.filters.iter().all(|filter| holds(filter, letter))
     };
     let so_far = AtomicUsize::new(0);
+    let progress = Progress::new(!args.heap.json && !args.dry_run);
     let told_of_each = |letter: &Letter| {
-        so_far.fetch_add(1, Ordering::Relaxed);
+        let done = so_far.fetch_add(1, Ordering::Relaxed) + 1;
+        progress.at(done, Some(numbers.len()).filter(|many| *many > 0));
         if let Some(reason) = discarded.filter(|_| !args.dry_run) {
             output::note(&format!("discarded, since {reason}: {}", line(letter)));
         }
@@ -114,6 +116,7 @@ async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Tro
             Some(_) => letters.discard(selection, stop).await,
         }
     };
+    drop(progress);
     let done = done.map_err(|error| {
         let so_far = so_far.load(Ordering::Relaxed);
         if so_far > 0 && !args.dry_run {
@@ -129,6 +132,9 @@ async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Tro
         written(&format!("{} would be {word}\n", done.len()))?;
     } else {
         written(&format!("{} {word}\n", done.len()))?;
+    }
+    if numbers.is_empty() && done.len() >= args.max as usize {
+        output::warning(&format!("--max {} is reached: there may be more", args.max));
     }
     let missing = numbers.len().saturating_sub(done.len());
     if missing == 0 {
@@ -189,8 +195,7 @@ fn line(letter: &Letter) -> String {
         }
     }
     // What a stranger wrote stays in its line.
-    let detail = letter.detail().escape_debug().to_string();
-    format!("{line}  {detail}").trim_end().to_owned()
+    output::plain(format!("{line}  {}", letter.detail()).trim_end())
 }
 
 fn in_json(letter: &Letter) -> Value {
