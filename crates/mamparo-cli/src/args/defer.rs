@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use mamparo_durable::machine::{State, TransactionId, Utc};
 
+use mamparo_telemetry::durable::is_traceparent;
+
 use super::messages::Filter;
 use super::typed::{Data, Delay, Field, Rate};
 use crate::defer::Place;
@@ -95,6 +97,10 @@ pub(crate) struct RunArgs {
     /// Serves metrics there under /metrics, for Prometheus to scrape: 127.0.0.1:9464, say.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
+
+    /// Sends a span of each send and of each of its attempts to a collector, over OTLP/gRPC, such as that at `http://localhost:4317`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -155,6 +161,10 @@ pub(crate) struct SubmitArgs {
     /// A header field, which is stored; may be given several times. Secrets are not stored: give them to `engine run`.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<Field>,
+
+    /// The span that it begins in (W3C Trace Context), for the spans of its sends to link; `TRACEPARENT` of the environment by default.
+    #[arg(long, value_name = "TRACEPARENT", value_parser = traceparent)]
+    pub(crate) traceparent: Option<String>,
 
     /// The request's body: text, @file, or @- for stdin.
     #[arg(short, long, value_name = "DATA")]
@@ -338,6 +348,13 @@ pub(crate) struct ReconcileArgs {
 
 fn id(text: &str) -> Result<TransactionId, String> {
     TransactionId::new(text).map_err(|error| error.to_string())
+}
+
+fn traceparent(text: &str) -> Result<String, String> {
+    let refuse = || "write it as 00-TRACE-SPAN-FLAGS, all in hex and in small letters".to_owned();
+    is_traceparent(text)
+        .then(|| text.to_owned())
+        .ok_or_else(refuse)
 }
 
 fn instant(text: &str) -> Result<Utc, String> {

@@ -14,6 +14,7 @@ use mamparo_telemetry::{AttemptLayer, Metrics, OperationLayer};
 
 use super::trouble::Trouble;
 use crate::page::Page;
+use crate::telemetry::Stream;
 
 /// How often the store is looked at for them.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -60,17 +61,30 @@ impl Served {
     }
 }
 
-/// The layers that record the operations and attempts of a dependency; they do nothing where nothing is served.
-pub(super) fn layers(
-    served: Option<&Served>,
-    dependency: &str,
-) -> (OperationLayer<Http>, AttemptLayer<Http>) {
-    let dependency = Dependency::named(dependency);
-    match served {
-        Some(Served { page, .. }) => page.layers(dependency),
-        None => (
-            OperationLayer::http(dependency),
-            AttemptLayer::http(dependency),
-        ),
+/// Where what happens is told, if anywhere.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) served: Option<Served>,
+    pub(super) spans: Option<Stream>,
+}
+
+impl Told {
+    /// The layers that record the operations and attempts of a dependency; they do nothing where nothing is told.
+    pub(super) fn layers(&self, dependency: &str) -> (OperationLayer<Http>, AttemptLayer<Http>) {
+        let dependency = Dependency::named(dependency);
+        let (operation, attempt) = match &self.served {
+            Some(Served { page, .. }) => page.layers(dependency),
+            None => (
+                OperationLayer::http(dependency),
+                AttemptLayer::http(dependency),
+            ),
+        };
+        match &self.spans {
+            Some(spans) => (
+                operation.tracer_provider(spans.provider()),
+                attempt.tracer_provider(spans.provider()),
+            ),
+            None => (operation, attempt),
+        }
     }
 }

@@ -11,11 +11,11 @@ use mamparo_durable::backend::Backend;
 use mamparo_durable::engine::{Engine, Running};
 use mamparo_durable::handler::Listeners;
 use mamparo_durable::machine::Patience;
-use mamparo_telemetry::durable::EngineWatch;
+use mamparo_telemetry::durable::{EngineWatch, Traced};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::gate::Breakers;
-use super::metrics::Served;
+use super::metrics::{Served, Told};
 use super::policy::{load, policies};
 use super::send::Senders;
 use super::tell::Tells;
@@ -24,6 +24,7 @@ use crate::args::{Rate, RunArgs};
 use crate::exit::Exit;
 use crate::output;
 use crate::policies::{Finding, framed};
+use crate::telemetry::Stream;
 
 /// How long a request waits for its turn under --rate before it is given back.
 const TURN: Duration = Duration::from_secs(60);
@@ -37,12 +38,9 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
     let mut files = load(&args.policy)?;
     let backend = args.store.store.work(args.poll.0).await?;
     let mut signals = Signals::new()?;
-    let served = match args.metrics {
-        Some(address) => Some(Served::at(address, &files).await?),
-        None => None,
-    };
-    let served = served.as_ref();
-    let mut started = Ready::new(args, &backend, &files, served)?.start(served)?;
+    let told = told(args, &files).await?;
+    let served = told.served.as_ref();
+    let mut started = Ready::new(args, &backend, &files, &told)?.start(&told)?;
     say(args, "running");
     if let Some(Served { address, .. }) = served {
         say(args, &format!("metrics at http://{address}/metrics"));
@@ -57,7 +55,7 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
             _ = signals.interrupt.recv() => break,
             _ = signals.reload.recv() => {
                 let anew = reloaded(args, &files).and_then(|anew| {
-                    let ready = Ready::new(args, &backend, &anew, served)?;
+                    let ready = Ready::new(args, &backend, &anew, &told)?;
                     Ok((anew, ready))
                 });
                 if let Some(served) = served {
@@ -66,7 +64,7 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
                 match anew {
                     Ok((anew, ready)) => {
                         started.stop().await?;
-                        started = ready.start(served)?;
+                        started = ready.start(&told)?;
                         files = anew;
                         say(args, "reloaded");
                     }
@@ -78,9 +76,28 @@ async fn serve(args: &RunArgs) -> Result<Exit, Trouble> {
         }
     }
     say(args, "stopping");
-    started.stop().await?;
+    let stopped = started.stop().await;
+    if let Some(spans) = &told.spans
+        && let Err(why) = spans.finish().await
+    {
+        output::warning(&format!("the last spans were not exported: {why}"));
+    }
+    stopped?;
     say(args, "stopped");
     Ok(Exit::Success)
+}
+
+async fn told(args: &RunArgs, files: &Policies) -> Result<Told, Trouble> {
+    let unusable = |error| Trouble::usage(format!("--otlp can't be used: {error}"));
+    let spans = args.otlp.as_deref();
+    let spans = spans.map(|url| Stream::new("mamparo-engine", url).map_err(unusable));
+    Ok(Told {
+        served: match args.metrics {
+            Some(address) => Some(Served::at(address, files).await?),
+            None => None,
+        },
+        spans: spans.transpose()?,
+    })
 }
 
 /// An engine that runs, and what looks at its store.
@@ -104,7 +121,7 @@ fn reloaded(args: &RunArgs, files: &Policies) -> Result<Policies, Trouble> {
     // Looked at before anything changes, since a breaker that is in use changes with its policy.
     let tried = load(&args.policy)?;
     policies(&tried)?;
-    Senders::of(&tried, &HeaderMap::new(), None)?;
+    Senders::of(&tried, &HeaderMap::new(), &Told::default())?;
     files.reload().map_err(|refused| {
         for problem in refused.problems() {
             output::note(&framed(&Finding::from(problem)));
@@ -124,22 +141,27 @@ impl Ready {
         args: &RunArgs,
         backend: &Backend,
         files: &Policies,
-        served: Option<&Served>,
+        told: &Told,
     ) -> Result<Self, Trouble> {
         let mut headers = HeaderMap::new();
         for field in &args.headers {
             headers.append(field.name.clone(), field.value.clone());
         }
         Ok(Self {
-            engine: engine(args, backend, files, served)?,
-            senders: Senders::of(files, &headers, served)?,
+            engine: engine(args, backend, files, told.served.as_ref())?,
+            senders: Senders::of(files, &headers, told)?,
         })
     }
 
-    fn start(self, served: Option<&Served>) -> Result<Started, Trouble> {
+    fn start(self, told: &Told) -> Result<Started, Trouble> {
         let Self { engine, senders } = self;
+        let served = told.served.as_ref();
         let watch = served.map(|served| served.watch(&engine)).transpose()?;
         let send = tower::service_fn(move |request| senders.clone().send(request));
+        let mut send = Traced::new(send);
+        if let Some(spans) = &told.spans {
+            send = send.tracer_provider(spans.provider());
+        }
         let running = engine.run(send);
         Ok(Started { running, watch })
     }

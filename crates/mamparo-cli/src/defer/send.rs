@@ -12,7 +12,7 @@ use mamparo_durable::web::HttpSender;
 use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
-use super::metrics::{Served, layers};
+use super::metrics::Told;
 use super::policy::judge;
 use super::trouble::Trouble;
 
@@ -28,7 +28,7 @@ impl Senders {
     pub(super) fn of(
         policies: &Policies,
         headers: &HeaderMap,
-        served: Option<&Served>,
+        told: &Told,
     ) -> Result<Self, Trouble> {
         let mut senders = HashMap::new();
         for (name, policy) in policies.iter() {
@@ -36,10 +36,10 @@ impl Senders {
             let Ok(mut stack) = policy.http() else {
                 continue;
             };
-            if let Some(served) = served {
+            if let Some(served) = &told.served {
                 stack = stack.observer(Arc::new(served.metrics()));
             }
-            let (operation, attempt) = layers(served, name);
+            let (operation, attempt) = told.layers(name);
             let stack = stack.telemetry(operation, attempt);
             let builder = reqwest::Client::builder().user_agent(crate::USER_AGENT);
             let client = mamparo::client::reqwest(builder, &stack)

@@ -10,6 +10,7 @@ use mamparo_durable::limits::MAX_REQUEST_BYTES;
 use mamparo_durable::machine::{Label, Note, Record, TransactionId};
 use mamparo_durable::policy::Policies;
 use mamparo_durable::web::StoredRequest;
+use mamparo_telemetry::durable::is_traceparent;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -63,6 +64,15 @@ async fn submit(args: SubmitArgs) -> Result<Exit, Trouble> {
         Transaction::new(args.id.clone(), dependency.clone(), request).dependency(dependency);
     if let Some(customer) = args.customer.as_deref() {
         transaction = transaction.customer(customer);
+    }
+    // As other tools do, one that the environment has wrong is as none.
+    let inherited = std::env::var("TRACEPARENT").ok();
+    let traceparent = args
+        .traceparent
+        .clone()
+        .or_else(|| inherited.filter(|text| is_traceparent(text)));
+    if let Some(traceparent) = traceparent {
+        transaction = transaction.trace(traceparent);
     }
     let begun = engine.begin(transaction).await?;
     let record = stored(&engine, &args.id).await?;

@@ -9,7 +9,7 @@ use opentelemetry_otlp::{
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
-use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter as _};
 
 /// A collector that has not answered by then is given up.
 pub(super) const LIMIT: Duration = Duration::from_secs(2);
@@ -27,19 +27,52 @@ pub(super) fn metric_exporter(url: &str) -> Result<MetricExporter, ExporterBuild
         .build()
 }
 
+/// The spans of a program that runs for long: sent in batches, as they end.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    spans: SdkTracerProvider,
+}
+
+impl Stream {
+    /// Sends them to the collector at `url`; it must be made within a runtime.
+    pub(crate) fn new(service: &'static str, url: &str) -> Result<Self, ExporterBuildError> {
+        let resource = Resource::builder().with_service_name(service).build();
+        let spans = SdkTracerProvider::builder()
+            .with_resource(resource)
+            .with_batch_exporter(span_exporter(url)?)
+            .build();
+        Ok(Self { spans })
+    }
+
+    pub(crate) const fn provider(&self) -> &SdkTracerProvider {
+        &self.spans
+    }
+
+    /// Sends what is left, and says why it could not.
+    pub(crate) async fn finish(&self) -> Result<(), String> {
+        let spans = self.spans.clone();
+        // It blocks until the collector has answered.
+        let finished = tokio::task::spawn_blocking(move || spans.shutdown_with_timeout(LIMIT));
+        within(async { finished.await.map_err(said)?.map_err(said) }).await
+    }
+}
+
+fn span_exporter(url: &str) -> Result<SpanExporter, ExporterBuildError> {
+    SpanExporter::builder()
+        .with_tonic()
+        .with_endpoint(url)
+        .with_timeout(LIMIT)
+        .with_retry_policy(RetryPolicy::disabled())
+        .build()
+}
+
 /// Sends spans to the collector at `url`.
 pub(super) async fn send_spans(
     url: &str,
     resource: &Resource,
     spans: Vec<SpanData>,
 ) -> Result<(), String> {
-    let mut exporter = SpanExporter::builder()
-        .with_tonic()
-        .with_endpoint(url)
-        .with_timeout(LIMIT)
-        .with_retry_policy(RetryPolicy::disabled())
-        .build()
-        .map_err(said)?;
+    let mut exporter = span_exporter(url).map_err(said)?;
     exporter.set_resource(resource);
     let export = async {
         for batch in spans.chunks(BATCH) {

@@ -67,6 +67,20 @@ impl Collector {
         spans.iter().map(ClientSpan::of).collect()
     }
 
+    /// Returns the names of the spans that link one of this trace, each with how many spans lie in its own trace.
+    pub(crate) fn linking(&self, trace: &str) -> Vec<(String, usize)> {
+        let spans = self.got.spans.lock().unwrap().clone();
+        let links = |span: &&Span| span.links.iter().any(|link| hex(&link.trace_id) == trace);
+        let within = |one: &Span| {
+            spans
+                .iter()
+                .filter(|it| it.trace_id == one.trace_id)
+                .count()
+        };
+        let linking = spans.iter().filter(links);
+        linking.map(|it| (it.name.clone(), within(it))).collect()
+    }
+
     pub(crate) fn metric_names(&self) -> Vec<String> {
         self.got.metrics.lock().unwrap().clone()
     }

@@ -39,6 +39,19 @@ pub fn traceparent() -> Option<Label> {
     Some(std::str::from_utf8(&text).ok()?.into())
 }
 
+/// Tells whether a text is a `traceparent` that attempts can link.
+///
+/// ```
+/// use mamparo_telemetry::durable::is_traceparent;
+///
+/// assert!(is_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+/// assert!(!is_traceparent("00-00000000000000000000000000000000-00f067aa0ba902b7-01"));
+/// ```
+#[must_use]
+pub fn is_traceparent(text: &str) -> bool {
+    read_parent(text.as_bytes()).is_some()
+}
+
 /// Reads what was kept; none where it is no `traceparent`.
 pub(crate) fn kept(traceparent: &str) -> Option<SpanContext> {
     let (trace, span, flags) = read_parent(traceparent.as_bytes())?;

@@ -44,7 +44,7 @@ mod traced;
 
 #[cfg(feature = "rabbitmq")]
 pub(crate) use context::kept;
-pub use context::{traced, traceparent};
+pub use context::{is_traceparent, traced, traceparent};
 pub(crate) use counts::Counts;
 pub use counts::MAX_KINDS;
 pub(crate) use looks::Looks;

@@ -6,3 +6,4 @@ mod engine;
 mod metrics;
 mod provider;
 mod runs;
+mod traces;
