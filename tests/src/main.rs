@@ -1,6 +1,7 @@
 //! Tests that need more than one crate, in one binary.
 //!
 //! - `admin` looks at a program's policies over HTTP, and acts on them
+//! - `consuming` kills consumers of messages, and their broker, and counts what became of each message
 //! - `dead` asks a dead dependency, and counts what reaches it
 //! - `deferring` kills and stops engines of the defer plane, and their stores, and counts what their dependency did
 //! - `grpc` calls and serves gRPC with other implementations at the far end
@@ -23,6 +24,8 @@
 
 #[cfg(test)]
 mod admin;
+#[cfg(test)]
+mod consuming;
 #[cfg(test)]
 mod dead;
 #[cfg(test)]

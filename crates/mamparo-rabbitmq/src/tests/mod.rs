@@ -5,7 +5,6 @@ mod copies;
 mod failing;
 mod letters;
 mod publishing;
-mod random;
 mod settling;
 mod support;
 mod topologies;
