@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mamparo_core::clock::{self, SystemClock};
-use mamparo_durable::backend::{Backend, Committed, NewTransaction, PostponeDue, QueueName};
-use mamparo_durable::handler::{FireHandler, Runner, Settlement, plan};
+use mamparo_durable::backend::{Backend, Committed, NewTransaction, PostponeDue, QueueName, Step};
+use mamparo_durable::handler::{Cycle, FireHandler, Reconciler, Runner, Settlement, plan};
 use mamparo_durable::machine::{
     Answer, Context, Input, Note, Outcome, Patience, Record, Reply, Run, Schedule, TransactionId,
     Utc,
@@ -34,6 +34,11 @@ const TOGETHER: usize = 500;
 /// As many come due in a second, to see how late they are taken.
 const EACH_SECOND: u64 = 2_000;
 const LEASE: Duration = Duration::from_secs(600);
+/// As many are due at one instant, to which they are moved within so long.
+const HERD: usize = 100_000;
+const HERD_IN: Duration = Duration::from_secs(60);
+/// As many are stuck, among all that wait.
+const STUCK: usize = 10_000;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -102,6 +107,51 @@ async fn run(backend: &Backend, transactions: usize) {
     });
     drop(idle.await);
     late(backend, runner.now()).await;
+    herd(backend, &runner).await;
+    reconcile(backend, &runner).await;
+}
+
+/// How long it takes until all that is due at one instant is claimed.
+async fn herd(backend: &Backend, runner: &Runner) {
+    put(
+        backend,
+        runner,
+        (20_000_000, "herd"),
+        HERD,
+        |new, context| then(new, refused(), context),
+    )
+    .await;
+    let (now, instant) = (runner.now(), runner.now().plus(HERD_IN));
+    let mut due = PostponeDue::new("herd".into(), instant, now, Duration::ZERO, u64::MAX);
+    due.due_before = Utc::MAX;
+    let moved = backend.outbox().unwrap().postpone(due).await.unwrap();
+    assert_eq!(moved, HERD as u64);
+    let left = instant.since(runner.now());
+    assert!(!left.is_zero(), "they are due before all are moved");
+    tokio::time::sleep(left).await;
+    measured("a herd", HERD, fire(backend, runner, HERD)).await;
+}
+
+/// How long it takes until all whose answer was lost two hours ago are sent again.
+async fn reconcile(backend: &Backend, runner: &Runner) {
+    put(backend, runner, (30_000_000, "other"), STUCK, |new, _| {
+        let record = &mut new.record;
+        record.progress.updated_at = record.progress.updated_at.minus(Duration::from_secs(7_200));
+        Step::new(record.terms.id.clone())
+    })
+    .await;
+    let reconciler = Reconciler::builder(runner.clone()).build().unwrap();
+    let mended = measured("mend what is stuck", STUCK, async {
+        let (mut cycle, mut mended) = (Cycle::default(), 0);
+        loop {
+            cycle = reconciler.cycle(cycle).await.unwrap();
+            mended += cycle.mended;
+            if cycle.found == 0 {
+                return mended;
+            }
+        }
+    });
+    assert_eq!(mended.await, STUCK);
 }
 
 /// How late fires are taken that come due one after the other.
@@ -192,16 +242,40 @@ async fn fire(backend: &Backend, runner: &Runner, transactions: usize) {
 async fn fill(path: &Path, waiting: usize) {
     let backend = SqliteDurable::open(path).unwrap().backend();
     let runner = Runner::builder(backend.clone()).build();
-    for first in (0..waiting).step_by(TOGETHER) {
-        let numbers = first..first + TOGETHER;
+    put(
+        &backend,
+        &runner,
+        (10_000_000, "other"),
+        waiting,
+        |new, context| then(new, refused(), context),
+    )
+    .await;
+}
+
+/// What follows when it begins with this.
+fn then(new: &NewTransaction, input: Input, context: &Context<'_>) -> Step {
+    let record = &new.record;
+    let mut run = Run::new(input);
+    let loaded = Reply::Loaded(Some(record.progress.clone()));
+    run.reply(loaded, &record.terms, context);
+    plan(run, &record.terms, context).step
+}
+
+/// Begins so many transactions, from that number on and to that dependency, each with a step of its own.
+async fn put(
+    backend: &Backend,
+    runner: &Runner,
+    (from, dependency): (usize, &str),
+    count: usize,
+    step: impl Fn(&mut NewTransaction, &Context<'_>) -> Step,
+) {
+    let policy = Policy::default();
+    for first in (0..count).step_by(TOGETHER) {
+        let numbers = first..count.min(first + TOGETHER);
         let steps = numbers.map(|number| {
-            let new = transaction(&runner, 10_000_000 + number, "other");
-            let (policy, record) = (Policy::default(), new.record.clone());
+            let mut new = transaction(runner, from + number, dependency);
             let context = Context::new(runner.now(), fastrand::f64(), &policy);
-            let mut run = Run::new(refused());
-            let loaded = Reply::Loaded(Some(record.progress));
-            run.reply(loaded, &record.terms, &context);
-            let mut step = plan(run, &record.terms, &context).step;
+            let mut step = step(&mut new, &context);
             step.begin = Some(new);
             step
         });

@@ -17,12 +17,14 @@
 //! | `write` | gathers what comes together into one commit |
 //! | `read` | gathers reads; what people and the reconciler ask |
 //! | `wake` | wakes who waits: notifications, due instants, a poll |
+//! | `forget` | removes what ended long ago |
 //! | `idempotency` | the store of keys |
 //! | `events` | outbox, inbox, and what relays and watchdogs do with them |
 //! | `store`, `scheduler`, `queue`, `outbox`, `limits` | the traits, in terms of those |
 
 mod database;
 mod events;
+mod forget;
 mod idempotency;
 mod limits;
 mod outbox;

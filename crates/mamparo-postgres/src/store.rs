@@ -8,8 +8,8 @@ use mamparo_durable::machine::{AuditEvent, Patience, Record, TransactionId, Utc,
 
 use crate::Postgres;
 use crate::database::corrupt;
-use crate::read;
 use crate::write::{Done, Wanted};
+use crate::{forget, read};
 
 impl Store for Postgres {
     fn begin(&self, new: NewTransaction) -> BoxFuture<'_, Result<Begun, BackendError>> {
@@ -82,6 +82,10 @@ impl Store for Postgres {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, BackendError>> {
         Box::pin(read::list(self.database(), filter, limit))
+    }
+
+    fn forget(&self, ended_by: Utc, limit: usize) -> BoxFuture<'_, Result<u64, BackendError>> {
+        Box::pin(forget::forget(self.database(), ended_by, limit))
     }
 
     fn census(&self, now: Utc) -> BoxFuture<'_, Result<Census, BackendError>> {

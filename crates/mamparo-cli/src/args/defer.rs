@@ -9,7 +9,7 @@ use mamparo_durable::machine::{State, TransactionId, Utc};
 use mamparo_telemetry::durable::is_traceparent;
 
 use super::messages::Filter;
-use super::typed::{Data, Delay, Field, Rate};
+use super::typed::{Data, Delay, Field, Keep, Rate};
 use crate::defer::Place;
 
 const CODES: &str = "\
@@ -89,6 +89,10 @@ pub(crate) struct RunArgs {
     /// How long an answer may take until its request is sent again.
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     pub(crate) answer_within: Delay,
+
+    /// How long a transaction is kept after its end, with its history; `forever` keeps all.
+    #[arg(long, value_name = "DURATION", default_value = "30d")]
+    pub(crate) keep: Keep,
 
     /// How long a stop lets go on what has begun.
     #[arg(long, value_name = "DURATION", default_value = "5s")]

@@ -18,6 +18,10 @@ pub(crate) enum Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Delay(pub(crate) Duration);
 
+/// For how long something is kept; nothing for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Keep(pub(crate) Option<Duration>);
+
 /// So many in each period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
@@ -47,6 +51,20 @@ impl FromStr for Limit {
         match text {
             "none" => Ok(Self::None),
             _ => duration(text, ", or `none`").map(Self::Within),
+        }
+    }
+}
+
+impl FromStr for Keep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "forever" => Ok(Self(None)),
+            _ => match duration(text, "") {
+                Ok(keep) => Ok(Self(Some(keep))),
+                Err(why) => Err(format!("{why}, or `forever`")),
+            },
         }
     }
 }

@@ -191,6 +191,7 @@ fn engine(
         .requests(usize::try_from(args.concurrency).unwrap_or(usize::MAX))
         .look_again(args.poll.0)
         .reconcile_every(args.reconcile_every.0)
+        .keep(args.keep.0)
         .drain(args.drain.0);
     if let Some(Rate { count, period }) = args.rate {
         // Evenly, as far as a store can be asked for it: no more at once than pass in 20 ms.

@@ -59,6 +59,12 @@ pub trait Store: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, BackendError>>;
 
+    /// Forgets at most `limit` transactions that were at their end by then, the first to end first, each with its request and history;
+    /// says how many. What is among the messages and dead letters stays.
+    ///
+    /// Called twice, the second call forgets others. All of one call is one write, for which others may have to wait.
+    fn forget(&self, ended_by: Utc, limit: usize) -> BoxFuture<'_, Result<u64, BackendError>>;
+
     /// Counts the transactions by state and attempt, and says how late the latest is.
     fn census(&self, now: Utc) -> BoxFuture<'_, Result<Census, BackendError>>;
 }

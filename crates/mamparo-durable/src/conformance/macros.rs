@@ -10,7 +10,7 @@ macro_rules! conformance {
                 no_next_attempt_is_part_of_the_condition, an_unknown_transaction_is_none, one_write_that_misses_stops_no_other,
                 of_writers_that_race_one_wins, history_is_read_in_order_and_in_pages;
             queries: what_is_stuck_is_found_and_nothing_else, transactions_are_listed_in_pages_each_once,
-                the_census_counts_by_state_and_attempt;
+                the_census_counts_by_state_and_attempt, what_ended_long_ago_is_forgotten_and_nothing_else;
             scheduler: a_schedule_made_twice_is_one, a_schedule_fires_when_it_is_due_and_never_before,
                 the_past_fires_at_once_and_the_year_9999_does_not, a_deleted_schedule_does_not_fire,
                 whoever_waits_wakes_for_the_earliest, many_that_are_due_together_fire_once_each;

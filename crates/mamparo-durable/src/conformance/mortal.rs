@@ -159,6 +159,10 @@ impl Store for Mortal<dyn Store> {
         self.part.list(filter, limit)
     }
 
+    fn forget(&self, ended_by: Utc, limit: usize) -> BoxFuture<'_, Result<u64, BackendError>> {
+        self.part.forget(ended_by, limit)
+    }
+
     fn census(&self, now: Utc) -> BoxFuture<'_, Result<Census, BackendError>> {
         self.part.census(now)
     }

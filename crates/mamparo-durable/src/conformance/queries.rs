@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::support::{begin, now, put, record, waiting};
+use super::support::{begin, id, load, now, put, record, waiting};
 use crate::backend::{Backend, Count, Filter};
 use crate::machine::{End, Patience, Progress, Record, State, Terms, Utc};
 
@@ -165,4 +165,51 @@ pub async fn the_census_counts_by_state_and_attempt(backend: Backend) {
         (census.oldest, census.overdue, census.overdue_since),
         (Some(late), 1, Some(late))
     );
+}
+
+/// Transactions are forgotten some time after their end, the first to end first, with their request and history, and their id is free
+/// again; nothing that lives is forgotten, however old it is.
+pub async fn what_ended_long_ago_is_forgotten_and_nothing_else(backend: Backend) {
+    let now = now();
+    let old = |minutes: i64| Utc::from_millis(now.millis() - minutes * 60_000).unwrap();
+    for (name, minutes, end) in [
+        ("just now", 1, Some(End::Resolved)),
+        ("waits", 9, None),
+        // The last, whose places in a store may be taken again: nothing of theirs must be there.
+        ("first", 9, Some(End::Answered)),
+        ("second", 8, Some(End::Exhausted)),
+    ] {
+        put(&backend, name, |it| Progress {
+            updated_at: old(minutes),
+            state: end.map_or(State::InFlight, End::state),
+            end,
+            ..it.progress.clone()
+        })
+        .await;
+    }
+    let store = backend.store();
+    assert_eq!(store.forget(old(10), 10).await.unwrap(), 0);
+    assert_eq!(store.forget(old(8), 1).await.unwrap(), 1);
+    assert_eq!(load(&backend, &id("first")).await, None);
+    assert!(load(&backend, &id("second")).await.is_some());
+    assert_eq!(store.forget(old(8), 10).await.unwrap(), 1);
+    assert_eq!(store.forget(old(8), 10).await.unwrap(), 0);
+    for gone in ["first", "second"] {
+        assert_eq!(load(&backend, &id(gone)).await, None);
+        assert_eq!(store.request(id(gone)).await.unwrap(), None);
+        let history = store.history(id(gone), 0, 10).await.unwrap();
+        assert!(history.is_empty(), "{history:?}");
+    }
+    let count = |state| Count {
+        state,
+        attempt: 1,
+        transactions: 1,
+    };
+    let mut census = store.census(now).await.unwrap();
+    census.counts.sort_unstable();
+    let left = [count(State::InFlight), count(State::Succeeded)];
+    assert_eq!(census.counts, left);
+    begin(&backend, &record("first")).await;
+    let history = store.history(id("first"), 0, 10).await.unwrap();
+    assert_eq!(history.len(), 1, "{history:?}");
 }

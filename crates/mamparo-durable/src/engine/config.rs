@@ -20,8 +20,16 @@ const MOST_AT_ONCE: usize = 65_536;
 /// A lease shorter than this is over before its message is handled, and none needs to be longer: it is renewed.
 const LEASES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(3_600));
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// No pause of the engine is longer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(86_400);
+const LONGEST_PAUSE: Duration = DAY;
+
+/// What is under way just now must not be lost, and a century can be reckoned with.
+const KEEPS: (Duration, Duration) = (
+    Duration::from_secs(60),
+    Duration::from_secs(36_500 * 86_400),
+);
 
 /// What an engine does, checked.
 #[derive(Debug)]
@@ -34,6 +42,7 @@ pub(super) struct Settings {
     pub(super) look_again: Duration,
     pub(super) drain: Duration,
     pub(super) reconcile_every: Duration,
+    pub(super) keep: Option<Duration>,
     pub(super) max_restarts: u32,
     pub(super) gatekeeper: Arc<dyn Gatekeeper>,
     pub(super) reconciler: Reconciler,
@@ -50,6 +59,7 @@ pub(super) struct Settings {
 /// | `look_again` | 30 s | 1 ms to 1 d | finds what nobody told of |
 /// | `drain` | 5 s | 0 to 1 d | a stop takes no longer |
 /// | `reconcile_every` | 30 s | 10 ms to 1 d | half of the shortest patience |
+/// | `keep` | 30 d | 1 min to 100 years, or for ever | what has gone wrong is looked into within weeks; see [`keep`](Self::keep) |
 /// | `max_restarts` | 5 | any | a task that dies more often within a minute will die again |
 ///
 /// ```
@@ -75,6 +85,7 @@ pub struct EngineBuilder {
     look_again: Duration,
     drain: Duration,
     reconcile_every: Duration,
+    keep: Option<Duration>,
     max_restarts: u32,
 }
 
@@ -92,6 +103,7 @@ impl EngineBuilder {
             look_again: Duration::from_secs(30),
             drain: Duration::from_secs(5),
             reconcile_every: Duration::from_secs(30),
+            keep: Some(30 * DAY),
             max_restarts: 5,
         }
     }
@@ -185,6 +197,15 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets for how long a transaction is kept after its end, with its request and history; `None` for ever.
+    ///
+    /// Its id is free then: begun again, it is another transaction. Keep them for longer than anyone repeats a request, and than dead
+    /// letters lie about. They are looked for each hour, and forgotten a few at a time.
+    pub fn keep(mut self, after_the_end: impl Into<Option<Duration>>) -> Self {
+        self.keep = after_the_end.into();
+        self
+    }
+
     /// Sets how often a task that died is started again within a minute, before the engine ends.
     pub const fn max_restarts(mut self, restarts: u32) -> Self {
         self.max_restarts = restarts;
@@ -209,6 +230,7 @@ impl EngineBuilder {
             look_again: self.look_again,
             drain: self.drain,
             reconcile_every: self.reconcile_every,
+            keep: self.keep,
             max_restarts: self.max_restarts,
             gatekeeper: self.gatekeeper,
             reconciler: reconciler.build()?,
@@ -249,6 +271,12 @@ impl EngineBuilder {
                 self.reconcile_every,
                 pause(10),
                 "must be from 10 ms to 1 day",
+            ),
+            (
+                "keep",
+                self.keep.unwrap_or(30 * DAY),
+                KEEPS,
+                "must be from 1 min to 36500 days, or nothing for ever",
             ),
         ] {
             if value < least || value > most {

@@ -19,16 +19,19 @@ pub enum Task {
     Reconciler,
     /// Moves what an open breaker postpones.
     Mover,
+    /// Forgets what ended long ago.
+    Sweeper,
 }
 
 impl Task {
     /// Every task.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Answers,
         Self::Fires,
         Self::Requests,
         Self::Reconciler,
         Self::Mover,
+        Self::Sweeper,
     ];
 
     /// Returns the name used in alerts and logs: lower case, stable.
@@ -40,6 +43,7 @@ impl Task {
             Self::Requests => "requests",
             Self::Reconciler => "reconciler",
             Self::Mover => "mover",
+            Self::Sweeper => "sweeper",
         }
     }
 }

@@ -69,6 +69,7 @@ mod rounds;
 mod running;
 mod sender;
 mod status;
+mod sweeper;
 mod tasks;
 #[cfg(test)]
 mod tests;

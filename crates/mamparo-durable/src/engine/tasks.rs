@@ -10,6 +10,7 @@ use super::hands::{Begins, Hands};
 use super::mover::{Mover, Watchful};
 use super::pump::{Pump, PumpSettings};
 use super::rounds::Rounds;
+use super::sweeper::Sweeper;
 use super::turns::{InTurn, Turns};
 use super::{Engine, EngineError, RequestHandler, Running, Task};
 use crate::backend::{QueueName, Request};
@@ -50,7 +51,7 @@ struct Starting {
 }
 
 impl Starting {
-    fn all<S>(&self, sender: S) -> [(Task, Make); 5]
+    fn all<S>(&self, sender: S) -> [(Task, Make); 6]
     where
         S: Service<Request, Response = Option<Answer>> + Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
@@ -92,6 +93,12 @@ impl Starting {
             health: Arc::clone(&self.engine.health),
             stop: self.stop.clone(),
         };
+        let sweeper = Sweeper {
+            runner: runner.clone(),
+            keep: settings.keep,
+            health: Arc::clone(&self.engine.health),
+            stop: self.stop.clone(),
+        };
         [
             (
                 Task::Answers,
@@ -107,6 +114,10 @@ impl Starting {
                 Box::new(move || Box::pin(rounds.clone().run())),
             ),
             (Task::Mover, Box::new(move || Box::pin(mover.clone().run()))),
+            (
+                Task::Sweeper,
+                Box::new(move || Box::pin(sweeper.clone().run())),
+            ),
         ]
     }
 

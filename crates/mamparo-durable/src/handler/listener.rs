@@ -45,6 +45,11 @@ pub trait Listener: Debug + Send + Sync + 'static {
         let _ = (dependency, transactions);
     }
 
+    /// So many transactions were forgotten, whose end was long ago.
+    fn forgotten(&self, transactions: u64) {
+        let _ = transactions;
+    }
+
     /// A relay published so many events.
     fn published(&self, relay: &str, events: u64) {
         let _ = (relay, events);
@@ -101,6 +106,10 @@ impl Listener for Listeners {
         self.0
             .iter()
             .for_each(|it| it.postponed(dependency, transactions));
+    }
+
+    fn forgotten(&self, transactions: u64) {
+        self.0.iter().for_each(|it| it.forgotten(transactions));
     }
 
     fn published(&self, relay: &str, events: u64) {

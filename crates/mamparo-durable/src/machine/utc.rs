@@ -65,6 +65,13 @@ impl Utc {
         Self(self.0.saturating_add(by)).min(Self::MAX)
     }
 
+    /// Subtracts a duration, in whole milliseconds; stops at [`Utc::MIN`].
+    #[must_use]
+    pub fn minus(self, by: Duration) -> Self {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(by)).max(Self::MIN)
+    }
+
     /// Returns how long ago `earlier` was; zero if it is later, as after a clock stepped back.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

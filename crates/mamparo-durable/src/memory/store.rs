@@ -94,6 +94,10 @@ impl Store for Memory {
         })
     }
 
+    fn forget(&self, ended_by: Utc, limit: usize) -> BoxFuture<'_, Result<u64, BackendError>> {
+        Box::pin(async move { Ok(self.world().forget(ended_by, limit)) })
+    }
+
     fn census(&self, now: Utc) -> BoxFuture<'_, Result<Census, BackendError>> {
         Box::pin(async move {
             let world = self.world();

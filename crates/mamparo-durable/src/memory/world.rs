@@ -83,6 +83,20 @@ impl World {
         Written::Applied
     }
 
+    pub(super) fn forget(&mut self, ended_by: Utc, limit: usize) -> u64 {
+        let records = self.transactions.values().map(|row| &row.record);
+        let mut ended: Vec<(Utc, TransactionId)> = records
+            .filter(|it| it.progress.state.is_terminal() && it.progress.updated_at <= ended_by)
+            .map(|it| (it.progress.updated_at, it.terms.id.clone()))
+            .collect();
+        ended.sort_unstable();
+        ended.truncate(limit);
+        for (_, id) in &ended {
+            self.transactions.remove(id);
+        }
+        ended.len() as u64
+    }
+
     pub(super) fn schedule(&mut self, id: TransactionId, schedule: Schedule) -> Created {
         let name = schedule.name(&id);
         if let Some(there) = self.schedules.get(&name) {

@@ -8,11 +8,12 @@ use crate::database::{Database, incompatible};
 use crate::settings::Settings;
 
 /// In the order of their numbers, from 1. What was released is never changed.
-pub(crate) const MIGRATIONS: [&str; 4] = [
+pub(crate) const MIGRATIONS: [&str; 5] = [
     include_str!("0001.sql"),
     include_str!("0002.sql"),
     include_str!("0003.sql"),
     include_str!("0004.sql"),
+    include_str!("0005.sql"),
 ];
 
 /// Names that other programs may have, too.

@@ -3,7 +3,7 @@ use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::support::{connection, fresh, now, sql, waiting};
 use crate::Postgres;
-use crate::{events, idempotency, limits, outbox, queue, read, write};
+use crate::{events, forget, idempotency, limits, outbox, queue, read, write};
 
 /// How the server does it, whatever the parameters.
 async fn plan(connection: &mut PgConnection, statement: &str, parameters: usize) -> String {
@@ -37,6 +37,7 @@ fn all() -> Vec<(&'static str, &'static str, usize)> {
         &queue::STATEMENTS,
         &outbox::STATEMENTS,
         &limits::STATEMENTS,
+        &forget::STATEMENTS,
     ]
     .concat()
 }

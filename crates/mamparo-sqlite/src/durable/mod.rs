@@ -6,6 +6,7 @@
 //! - [`message`] and [`letters`] are the messages, and the schedules among them;
 //! - [`wake`] knows when a queue has something next, so that nothing polls;
 //! - [`queries`] is what people and the reconciler ask; [`postpone`] moves what waits for one dependency;
+//! - [`forget`] removes what ended long ago;
 //! - [`limits`] keeps the rate of all engines on the file;
 //! - [`backup`] copies the file while it is in use;
 //! - [`store`], [`scheduler`], [`queue`] and [`outbox`] are the traits, on top of these.
@@ -14,6 +15,7 @@ mod backup;
 mod config;
 mod error;
 mod file;
+mod forget;
 mod letters;
 mod limits;
 mod message;

@@ -178,7 +178,7 @@ pub(super) fn census(file: &Connection, now: Utc) -> Result<Census, Failed> {
 pub(super) const COUNTS: &str =
     "SELECT state, attempt_current, count(*) FROM mamparo_durable INDEXED BY mamparo_durable_live
         WHERE ended IS NULL GROUP BY state, attempt_current
-    UNION ALL SELECT state, attempt, transactions FROM mamparo_durable_ended";
+    UNION ALL SELECT state, attempt, transactions FROM mamparo_durable_ended WHERE transactions > 0";
 
 pub(super) const OLDEST: &str = "SELECT min(created_at) FROM mamparo_durable WHERE ended IS NULL";
 

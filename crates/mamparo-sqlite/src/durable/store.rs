@@ -9,7 +9,7 @@ use rusqlite::OptionalExtension;
 
 use super::SqliteDurable;
 use super::error::{each, one_by_one};
-use super::{queries, row, step};
+use super::{forget, queries, row, step};
 
 impl Store for SqliteDurable {
     fn begin(&self, new: NewTransaction) -> BoxFuture<'_, Result<Begun, BackendError>> {
@@ -94,6 +94,18 @@ impl Store for SqliteDurable {
         Box::pin(async move {
             let list = self.read(move |file| queries::list(file, &filter, limit));
             list.await.map_err(|failed| failed.0)
+        })
+    }
+
+    fn forget(&self, ended_by: Utc, limit: usize) -> BoxFuture<'_, Result<u64, BackendError>> {
+        Box::pin(async move {
+            // Where there is nothing, nobody has to wait for a write.
+            let any = self.read(move |file| forget::find(file, ended_by, 1));
+            if any.await.map_err(|failed| failed.0)?.is_empty() {
+                return Ok(0);
+            }
+            let forget = self.write(move |file, _| forget::all(file, ended_by, limit));
+            forget.await.map_err(|failed| failed.0)
         })
     }
 

@@ -15,7 +15,9 @@ use opentelemetry::{KeyValue, Value};
 
 use crate::Metrics;
 use crate::metrics::Metric;
-use crate::metrics::deferred::{ALERTS, ANSWERS, BURIED, FIRES, LAG, POSTPONEMENTS, SCHEDULES};
+use crate::metrics::deferred::{
+    ALERTS, ANSWERS, BURIED, FIRES, FORGOTTEN, LAG, POSTPONEMENTS, SCHEDULES,
+};
 use crate::semconv::{DEFER_KIND, DEFER_OUTCOME, DEFER_QUEUE, DEPENDENCY, REASON};
 
 /// As many kinds of transactions as are told apart; those past them are `(other)`.
@@ -33,6 +35,7 @@ pub(crate) struct Counts {
     answers: Counter<u64>,
     schedules: Counter<u64>,
     postponements: Counter<u64>,
+    forgotten: Counter<u64>,
     fires: Counter<u64>,
     lag: Histogram<f64>,
     alerts: Counter<u64>,
@@ -51,6 +54,7 @@ impl Counts {
             answers: counter(ANSWERS),
             schedules: counter(SCHEDULES),
             postponements: counter(POSTPONEMENTS),
+            forgotten: counter(FORGOTTEN),
             fires: counter(FIRES),
             lag: lag
                 .with_description(LAG.says)
@@ -177,6 +181,12 @@ impl Listener for Metrics {
         if let Some(instruments) = self.instruments() {
             let counts = &instruments.deferred;
             counts.postpone(Some(dependency), Cause::Postponed, transactions);
+        }
+    }
+
+    fn forgotten(&self, transactions: u64) {
+        if let Some(instruments) = self.instruments() {
+            instruments.deferred.forgotten.add(transactions, &[]);
         }
     }
 }

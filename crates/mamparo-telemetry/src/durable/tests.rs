@@ -5,7 +5,7 @@ use mamparo_core::clock::{self, Instant, WallClock};
 use mamparo_core::{BoxError, Reason, Rejection};
 use mamparo_durable::backend::{Message, NewTransaction, QueueName, Request};
 use mamparo_durable::engine::{Engine, Transaction};
-use mamparo_durable::handler::Gatekeeper;
+use mamparo_durable::handler::{Gatekeeper, Listener as _};
 use mamparo_durable::machine::{
     Answer, Gate, Outcome, Patience, Record, State, Terms, TransactionId, Utc,
 };
@@ -151,6 +151,15 @@ async fn answers_schedules_fires_and_lag_are_counted_once_each() {
     running.stop().await.unwrap();
 }
 
+#[test]
+fn what_is_forgotten_is_counted() {
+    let plane = Plane::new();
+    plane.metrics.forgotten(200);
+    plane.metrics.forgotten(7);
+    let forgotten = plane.points("mamparo.defer.forgotten_transactions");
+    assert_eq!(forgotten, line(&[("", 207)]));
+}
+
 #[derive(Debug)]
 struct Shut;
 
@@ -269,6 +278,7 @@ async fn what_is_written_of_an_engine_is_what_the_catalog_says() {
     let running = plane.engine.run(service_fn(provider));
     plane.begin("p").await;
     tokio::time::sleep(5 * MINUTE).await;
+    plane.metrics.forgotten(1);
     let listed = CATALOG
         .iter()
         .filter(|it| it.name.starts_with("mamparo.defer."));

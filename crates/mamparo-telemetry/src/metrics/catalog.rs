@@ -437,6 +437,7 @@ pub const CATALOG: &[Metric] = &[
     deferred::ANSWERS,
     deferred::SCHEDULES,
     deferred::POSTPONEMENTS,
+    deferred::FORGOTTEN,
     deferred::FIRES,
     deferred::LAG,
     deferred::ALERTS,

@@ -26,6 +26,13 @@ pub(crate) const POSTPONEMENTS: Metric = counter(
     "Attempts that wait again and of which none is spent, by why",
 );
 
+pub(crate) const FORGOTTEN: Metric = counter(
+    "mamparo.defer.forgotten_transactions",
+    "{transaction}",
+    &[],
+    "Transactions that were removed from the store, some time after their end",
+);
+
 pub(crate) const FIRES: Metric = counter(
     "mamparo.defer.fires",
     "{fire}",

@@ -81,6 +81,14 @@ async fn a_request_that_no_policy_knows_and_a_misspelt_option_are_refused() {
         ),
         (&["dlq", "discard", "--queue", "fires", "--all"], "--reason"),
         (&["tx", "show", ""], "must not be empty"),
+        (
+            &["engine", "run", "--policy", &policies, "--keep", "0s"],
+            "it must be longer than zero, or `forever`",
+        ),
+        (
+            &["engine", "run", "--policy", &policies, "--keep", "2s"],
+            "must be from 1 min to 36500 days",
+        ),
     ] {
         let ran = place.run(args).await;
         assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);

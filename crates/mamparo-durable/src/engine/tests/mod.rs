@@ -2,5 +2,6 @@
 
 mod failures;
 mod protection;
+mod retention;
 mod runs;
 mod support;

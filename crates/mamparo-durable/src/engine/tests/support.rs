@@ -36,6 +36,7 @@ impl WallClock for Paused {
 pub(super) struct Heard {
     pub(super) alerts: Mutex<Vec<Alert>>,
     pub(super) postponed: Mutex<u64>,
+    pub(super) forgotten: Mutex<u64>,
 }
 
 impl Heard {
@@ -52,6 +53,10 @@ impl Listener for Heard {
 
     fn postponed(&self, _: &crate::machine::Label, transactions: u64) {
         *self.postponed.lock().unwrap() += transactions;
+    }
+
+    fn forgotten(&self, transactions: u64) {
+        *self.forgotten.lock().unwrap() += transactions;
     }
 }
 

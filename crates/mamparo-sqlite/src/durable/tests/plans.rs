@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::support::Disk;
-use crate::durable::{letters, message, postpone, queries, row};
+use crate::durable::{forget, letters, message, postpone, queries, row};
 
 const BY_ID: &str = "SEARCH mamparo_durable USING INDEX mamparo_durable_id (id=?)";
 const REQUEST: &str = "SEARCH mamparo_durable_request USING INTEGER PRIMARY KEY (rowid=?)";
@@ -85,6 +85,15 @@ fn what_is_asked_of_transactions_reads_no_history() {
         (queries::OVERDUE, &[ONLY_WATCHED]),
         (queries::OVERDUE_SCHEDULING, &[IN_STATE]),
         (postpone::DUE, &[WATCHED]),
+    ]);
+    let ended = "SEARCH mamparo_durable USING INDEX mamparo_durable_over (updated_at<?)";
+    let one = "SEARCH mamparo_durable USING INTEGER PRIMARY KEY (rowid=?)";
+    let [event, request, transaction] = forget::FORGET;
+    assert_plans(&[
+        (forget::OVER, &[ended]),
+        (event, &[EVENT]),
+        (request, &[REQUEST]),
+        (transaction, &[one]),
     ]);
     let disk = Disk::new();
     drop(disk.open());
