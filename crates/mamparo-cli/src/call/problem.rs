@@ -5,6 +5,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::ending::one_line;
+use crate::output;
 
 /// As much of such an answer is read; whoever says more is not quoted.
 pub(super) const MAX_READ: usize = 64 << 10;
@@ -26,7 +27,7 @@ pub(super) fn said(json: &[u8]) -> Option<String> {
     let problem: Value = serde_json::from_slice(json).ok()?;
     let texts = ["title", "detail"].into_iter();
     let texts = texts.filter_map(|name| problem.get(name)?.as_str());
-    let said = one_line(&texts.collect::<Vec<_>>().join(": "));
+    let said = output::plain(&one_line(&texts.collect::<Vec<_>>().join(": ")));
     let cut: String = said.chars().take(MAX_SAID).collect();
     match cut.len() < said.len() {
         true => Some(cut + "…"),

@@ -49,7 +49,9 @@ const fn may_pass(reason: Reason) -> bool {
 
 /// Whether this was not the first attempt of the stack: what the last one says, says nothing of those before it.
 fn was_sent_before(error: &BoxError, rejection: Option<&Rejection>) -> bool {
-    let again = RetryError::of(&**error).is_some_and(|error| error.ending().attempts() > 1);
+    // Attempts that were sent: what was kept back is none.
+    let own = u32::from(rejection.is_none_or(Rejection::sent));
+    let again = RetryError::of(&**error).is_some_and(|error| error.ending().attempts() > own);
     again || rejection.is_some_and(|rejection| rejection.last_response().is_some())
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use mamparo_core::{BoxError, Rejection, RetryError};
 use tower_service::Service;
@@ -12,6 +13,9 @@ use crate::handler::{Handled, Runner, Settlement};
 use crate::machine::{
     Alert, AlertKind, Answer, End, Input, Note, Outcome, Progress, Record, State,
 };
+
+/// A request waits so long for an open breaker; then in its schedule, where no answer of it is missed.
+const LONGEST_OPEN: Duration = Duration::from_secs(300);
 
 /// Sends requests through a service, and handles the answers.
 ///
@@ -63,7 +67,7 @@ where
                     tell_again(&runner, &record, &request);
                     handled(Note::Obsolete)
                 }
-                Some(_) => match send(sender, &request).await? {
+                Some(_) => match send(sender, &request, runner.now().since(since)).await? {
                     None => handled(Note::Applied),
                     Some(answer) => {
                         let input = Input::Answer(answer);
@@ -106,7 +110,13 @@ fn is_wanted(progress: &Progress, request: &Request) -> bool {
 }
 
 /// Sends it. Whatever fails is an answer too, unless the request was not sent and may be a little later.
-async fn send<S>(mut sender: S, request: &Request) -> Result<Option<Answer>, BoxError>
+///
+/// It is `waited` for that long already.
+async fn send<S>(
+    mut sender: S,
+    request: &Request,
+    waited: Duration,
+) -> Result<Option<Answer>, BoxError>
 where
     S: Service<Request, Response = Option<Answer>>,
     S::Error: Into<BoxError>,
@@ -120,7 +130,7 @@ where
     FailPoint::Answered.reach();
     match sent {
         Ok(answer) => Ok(answer),
-        Err(error) if is_early(&error) => Err(error),
+        Err(error) if is_early(&error, waited) => Err(error),
         Err(error) => {
             let technical = request.answer(Outcome::Technical);
             Ok(Some(technical.with_reason(said(&*error).as_str())))
@@ -130,8 +140,9 @@ where
 
 /// Tells whether our own side has kept it back, and lets it pass later: nothing was sent, so nothing has failed.
 ///
-/// A breaker that does not say when, as one that is forced open, may stay as it is: what it refuses waits as after a failure.
-fn is_early(error: &BoxError) -> bool {
+/// A breaker that does not say when, as one that is forced open, or that is open for long, may stay as it is: what it refuses waits as
+/// after a failure.
+fn is_early(error: &BoxError, waited: Duration) -> bool {
     // Kept back was a resend.
     if RetryError::of(&**error).is_some_and(|error| error.ending().attempts() > 0) {
         return false;
@@ -140,7 +151,8 @@ fn is_early(error: &BoxError) -> bool {
         let full = rejection.is_rate_limited()
             || rejection.is_bulkhead_full()
             || rejection.is_overloaded();
-        let open = rejection.is_breaker_open() && rejection.retry_after().is_some();
+        let soon = rejection.retry_after().is_some() && waited < LONGEST_OPEN;
+        let open = rejection.is_breaker_open() && soon;
         (full || open) && !rejection.sent()
     })
 }

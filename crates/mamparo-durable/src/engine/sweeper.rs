@@ -10,7 +10,7 @@ use super::Task;
 use super::health::Health;
 use crate::backend::BackendError;
 use crate::handler::Runner;
-use crate::supervise::{Backoff, is_stopped, stopped, until_stop};
+use crate::supervise::{Backoff, about, is_stopped, stopped, until_stop};
 
 /// How often it is looked, unless transactions are kept for a shorter time.
 const EVERY: Duration = Duration::from_secs(3_600);
@@ -48,9 +48,7 @@ impl Sweeper {
                 Ok(()) => {
                     self.health.works(Task::Sweeper, true);
                     failing = Backoff::default();
-                    // Replicas that were started together don't stay in step.
-                    let spread = fastrand::f64().mul_add(0.2, 0.9);
-                    EVERY.min(keep).mul_f64(spread)
+                    about(EVERY.min(keep))
                 }
                 Err(error) if error.is_transient() => {
                     let listener = self.runner.listener();

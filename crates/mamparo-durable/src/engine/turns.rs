@@ -107,8 +107,14 @@ impl Turns {
 
     /// Gives a turn to the next, since nothing was done with it.
     fn give_back(&self) {
-        self.0.hand().keep(1);
-        self.0.given_back.notify_one();
+        let line = &self.0;
+        let mut hand = line.hand();
+        // Beyond a burst they would leave as one, beside the store's own.
+        if hand.fresh() < line.ask.burst {
+            hand.keep(1);
+        }
+        drop(hand);
+        line.given_back.notify_one();
     }
 }
 
@@ -258,13 +264,22 @@ where
             };
             let queue = delivery.receipt.queue;
             turns.wait().await?;
-            let handled = inner.call(delivery).await?;
-            if is_dropped(queue, handled.note) {
+            let handled = inner.call(delivery).await;
+            let unused = match &handled {
+                Ok(handled) => is_dropped(queue, handled.note),
+                Err(error) => is_kept_back(error),
+            };
+            if unused {
                 turns.give_back();
             }
-            Ok(handled)
+            handled
         })
     }
+}
+
+/// Whether a layer has refused to send: an open breaker must not use up what others could.
+fn is_kept_back(error: &BoxError) -> bool {
+    Rejection::of(&**error).is_some_and(|rejection| !rejection.sent())
 }
 
 /// Whether nothing was sent, nor will be. An answer that finds its transaction at an end was sent for.

@@ -14,6 +14,9 @@ use crate::supervise::{Watch, Worker, about};
 /// The most that one transaction compensates.
 const LARGEST_BATCH: usize = 10_000;
 
+/// Of those that failed, as many times the limit are asked for again beside it: all of them may, and a transaction stays small.
+const MOST_AGAIN: usize = 3;
+
 /// As many cycles follow one another at once: then a pause, whatever waits.
 const AT_ONCE: u32 = 100;
 
@@ -76,7 +79,7 @@ impl Watchdog {
     async fn catch_up(&self, watch: &Watch, failing: &mut HashSet<String>) {
         let mut told = HashSet::new();
         for _ in 0..AT_ONCE {
-            let asked = LARGEST_BATCH.min(self.limit + failing.len());
+            let asked = LARGEST_BATCH.min(self.limit + failing.len().min(MOST_AGAIN * self.limit));
             let compensated = match self.sagas.compensate(asked).await {
                 Ok(compensated) => compensated,
                 // Also where its statement is wrong: it is told, and the next cycle runs.
@@ -125,7 +128,8 @@ impl WatchdogBuilder {
         self
     }
 
-    /// Sets how many one transaction compensates at most, beside as many as failed in the last one; 100 by default.
+    /// Sets how many one transaction compensates at most, 100 by default. Those that failed in the last one are asked for beside them, three
+    /// times as many at most.
     pub const fn limit(mut self, sagas: usize) -> Self {
         self.0.limit = sagas;
         self

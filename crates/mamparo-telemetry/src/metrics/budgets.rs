@@ -6,7 +6,8 @@ use mamparo_core::{Budget, Dependency, clock};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 
-use super::catalog::{BUDGET_ALLOWED, BUDGET_CONSUMED, BUDGET_TOKENS, Metric};
+use super::catalog::{BUDGET_ALLOWED, BUDGET_CONSUMED, BUDGET_TOKENS};
+use super::metric::Metric;
 use super::sources::Sources;
 use crate::semconv::DEPENDENCY;
 

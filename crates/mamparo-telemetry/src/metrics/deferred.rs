@@ -1,6 +1,6 @@
 //! The metrics of the defer plane, which the feature `durable` writes.
 
-use super::catalog::{Kind, Metric, counter, duration, metric};
+use super::metric::{Kind, Metric, counter, duration, metric};
 use crate::semconv::{
     DEFER_ATTEMPT, DEFER_KIND, DEFER_OUTCOME, DEFER_QUEUE, DEFER_STATE, DEPENDENCY, REASON,
 };

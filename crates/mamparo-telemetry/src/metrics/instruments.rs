@@ -5,8 +5,9 @@ use mamparo_core::context::Resends;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
-use super::catalog::{self, Metric};
+use super::catalog;
 use super::labels::{AttemptLabels, OperationLabels, RpcLabels, ServedLabels};
+use super::metric::Metric;
 use super::pairs::Pairs;
 use super::resends::{CallOfMethod, Retries};
 use crate::semconv::{ATTEMPT_VERDICT, DEPENDENCY, DURATION_BOUNDARIES};

@@ -1,6 +1,6 @@
 //! The metric of queues of messages, which the feature `rabbitmq` writes.
 
-use super::catalog::{Kind, Metric, metric};
+use super::metric::{Kind, Metric, metric};
 use crate::semconv::{MESSAGE_QUEUE, MESSAGE_STATE};
 
 pub(crate) const DEPTH: Metric = metric(

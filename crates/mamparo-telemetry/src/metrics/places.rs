@@ -7,7 +7,8 @@ use mamparo_core::Dependency;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::Meter;
 
-use super::catalog::{BULKHEAD_IN_FLIGHT, BULKHEAD_LIMIT, BULKHEAD_QUEUED, Metric};
+use super::catalog::{BULKHEAD_IN_FLIGHT, BULKHEAD_LIMIT, BULKHEAD_QUEUED};
+use super::metric::Metric;
 use super::sources::Sources;
 use crate::semconv::DEPENDENCY;
 

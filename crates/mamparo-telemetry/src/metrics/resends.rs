@@ -4,7 +4,8 @@ use mamparo_core::context::Resends;
 use opentelemetry::metrics::{Histogram, Meter};
 
 use super::Attributes;
-use super::catalog::{self, Metric};
+use super::catalog;
+use super::metric::Metric;
 use crate::http::Server;
 use crate::semconv::{DURATION_BOUNDARIES, GRPC_METHOD, GRPC_TARGET};
 

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::routing::any;
-use http::Response;
+use http::{Response, StatusCode};
 use mamparo::problem::Problem;
 use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
@@ -37,7 +37,9 @@ async fn forward(
     request: Request,
 ) -> Result<Response<Body>, Problem> {
     let (head, body) = request.into_parts();
-    let body = to_bytes(body, LARGEST_BODY).await.map_err(BoxError::from)?;
+    let body = to_bytes(body, LARGEST_BODY).await;
+    let body =
+        body.map_err(|error| Problem::blank(StatusCode::PAYLOAD_TOO_LARGE).because(error))?;
     let mut forwarded = http::Request::builder().method(head.method).uri(head.uri);
     for name in FORWARDED {
         if let Some(value) = head.headers.get(name) {

@@ -46,7 +46,10 @@ impl Process {
         match timeout(STOP, self.0.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(_) => Err("a process did not stop in good order".into()),
-            Err(_) => self.kill().await,
+            Err(_) => {
+                self.kill().await?;
+                Err("a process did not stop in time".into())
+            }
         }
     }
 

@@ -38,7 +38,10 @@ pub(super) struct Payments {
 }
 
 impl Payments {
-    pub(super) fn open(metrics: &Metrics) -> Result<Self, BoxError> {
+    /// Opens it, with the demand that goes on beside it unless it fails.
+    pub(super) fn open(
+        metrics: &Metrics,
+    ) -> Result<(Self, impl Future<Output = Result<(), BoxError>>), BoxError> {
         let folder = tempfile::tempdir()?;
         let store = SqliteDurable::open(folder.path().join("engine.db"))?;
         let wait = Wait::builder().base(SECOND).factor(1.0).jitter(0.1);
@@ -53,13 +56,14 @@ impl Payments {
             .build()?;
         let running = engine.run(service_fn(provider));
         let watch = metrics.watch_engine(engine.clone(), SECOND / 2)?;
-        tokio::spawn(demand(engine.clone()));
-        Ok(Self {
+        let demand = demand(engine.clone());
+        let payments = Self {
             engine,
             _running: running,
             _watch: watch,
             _folder: folder,
-        })
+        };
+        Ok((payments, demand))
     }
 
     /// Leaves a transaction where a crash leaves it, publishes what nobody can handle, and lets much be due at once.

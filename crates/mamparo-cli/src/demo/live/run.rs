@@ -17,7 +17,7 @@ pub(in crate::demo) async fn live(at: SocketAddr, well: Duration) -> Result<Exit
     let cannot = |error| format!("metrics can't be served at {at}: {error}");
     let page = Page::at(at).await.map_err(cannot)?;
     let shop = Shop::open(&page).await?;
-    let payments = Payments::open(&shop.metrics)?;
+    let (payments, begun) = Payments::open(&shop.metrics)?;
     output::say(&format!("metrics at http://{}/metrics", page.address));
     output::say(&format!("well for {}", humantime::format_duration(well)));
     let trouble = async {
@@ -30,5 +30,6 @@ pub(in crate::demo) async fn live(at: SocketAddr, well: Duration) -> Result<Exit
     tokio::select! {
         () = stopped => Ok(Exit::Success),
         failed = trouble => failed,
+        ended = begun => ended.map(|()| Exit::Success),
     }
 }

@@ -187,7 +187,8 @@ async fn a_repeated_request_with_other_headers_is_the_same_transaction() {
 async fn a_rejection_of_a_resend_is_deferred_only_as_a_failure_is() {
     let script = || {
         let open = Rejection::refused(Reason::BreakerOpen, Dependency::named("psp"));
-        let resent = Ending::new(2, None, true);
+        // As a retry counts: only what was sent.
+        let resent = Ending::new(1, None, true);
         let failed = RetryError::new(Dependency::named("psp"), resent, None, open.into());
         [Err::<_, BoxError>(failed.into())]
     };

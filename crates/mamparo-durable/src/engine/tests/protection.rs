@@ -248,6 +248,28 @@ async fn a_send_that_is_kept_back_for_ever_or_after_a_failure_waits_as_one() {
     assert_eq!(resend.progress.postponements, 1);
 }
 
+/// In flight for longer, its answer would be taken for lost.
+#[tokio::test(start_paused = true)]
+async fn a_send_that_an_open_breaker_keeps_back_for_minutes_waits_in_its_schedule() {
+    let (long, sent) = kept_back(400, || {
+        let open = Rejection::refused(Reason::BreakerOpen, Dependency::named("psp"));
+        open.with_retry_after(Duration::from_secs(1)).into()
+    })
+    .await;
+    let progress = &long.progress;
+    assert!(progress.postponements > 0 && progress.attempt_current == 1);
+    let gaps = sent
+        .instants()
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .collect::<Vec<_>>();
+    let first = gaps
+        .iter()
+        .position(|gap| *gap > Duration::from_secs(2))
+        .unwrap();
+    assert!((298..=301).contains(&first), "{first}");
+}
+
 /// What becomes of a payment whose sends fail like this but for the one of that number, and when they came.
 async fn kept_back(
     number: usize,

@@ -50,8 +50,9 @@ impl Reconcile {
     async fn compare(&self, watch: &Watch) -> Result<(), BoxError> {
         for found in self.compared.compare().await? {
             watch.alert(AlertKind::Discrepancy, 1, &found.to_string());
-            if found.right.as_deref() == Some("CONFIRMED") {
-                continue; // sold, and for a person to find out why nobody heard
+            let over = ["NO ORDER", "CANCELLED"].map(Some);
+            if found.left.is_none() || !over.contains(&found.right.as_deref()) {
+                continue; // sold, or on its way: for a person to find out why nobody heard
             }
             let mut tx = self.shop.workers().begin().await?;
             // Its event would find no saga.
@@ -70,14 +71,18 @@ impl Worker for Reconcile {
     fn run(&self, watch: Watch) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(async move {
             while !watch.is_stopped() {
-                watch.pause(self.shop.settings.reconciliation.every).await;
-                match self.compare(&watch).await {
+                let compared = tokio::select! {
+                    compared = self.compare(&watch) => compared,
+                    () = watch.stopped() => return Ok(()),
+                };
+                match compared {
                     Ok(()) => watch.works(),
                     Err(error) => {
                         let message = format!("the comparison failed: {error}");
                         watch.fails(&BackendError::new(Trouble::Unavailable, message));
                     }
                 }
+                watch.pause(self.shop.settings.reconciliation.every).await;
             }
             Ok(())
         })

@@ -11,6 +11,7 @@ use mamparo::idempotency::IdempotencyTx;
 use mamparo::problem::{Problem, ProblemType};
 use mamparo_core::BoxError;
 use mamparo_postgres::sqlx;
+use mamparo_rabbitmq::Permanent;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,11 +38,14 @@ pub(super) async fn place(
     Extension(key): Extension<IdempotencyTx>,
     Json(wanted): Json<Wanted>,
 ) -> Result<Response<Body>, Problem> {
+    let refused = |detail| Problem::new(REFUSED).with_detail(detail);
+    if !is_name(&wanted.product) || !is_name(&wanted.customer) {
+        return Err(refused("names have letters, digits, '.', '-' and '_'"));
+    }
     let (product, customer) = tokio::join!(
         orders.products(&wanted.product),
         orders.customer(&wanted.customer)
     );
-    let refused = |detail| Problem::new(REFUSED).with_detail(detail);
     let product = product?.remove(&wanted.product);
     let product = product.ok_or_else(|| refused("there is no such product"))?;
     customer?.ok_or_else(|| refused("there is no such customer"))?;
@@ -52,6 +56,12 @@ pub(super) async fn place(
         .store(&key, &wanted, product.cents * wanted.quantity)
         .await;
     Ok(answer.map_err(busy)?.map(Body::from))
+}
+
+/// Whether it can stand in an address as it is.
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !text.is_empty() && text.chars().all(plain)
 }
 
 /// One order.
@@ -113,7 +123,12 @@ pub(super) async fn cancel(
         tx.commit().await?;
         Ok(StatusCode::ACCEPTED)
     };
-    cancelled.await.map_err(busy)
+    cancelled
+        .await
+        .map_err(|error: BoxError| match error.is::<Permanent>() {
+            true => Problem::blank(StatusCode::NOT_FOUND).because(error),
+            false => busy(error),
+        })
 }
 
 impl Orders {
