@@ -128,8 +128,9 @@ impl WatchdogBuilder {
         self
     }
 
-    /// Sets how many one transaction compensates at most, 100 by default. Those that failed in the last one are asked for beside them, three
-    /// times as many at most.
+    /// Sets how many one transaction compensates at most, 100 by default.
+    ///
+    /// Those that failed in the last one are asked for beside them, three times as many at most.
     pub const fn limit(mut self, sagas: usize) -> Self {
         self.0.limit = sagas;
         self
