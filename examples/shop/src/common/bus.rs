@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
 use mamparo_durable::events::Relay;
 use mamparo_durable::supervise::Supervisor;
-use mamparo_rabbitmq::{
-    Consumer, ConsumerStatus, DeadLetters, Delivery, Permanent, Topology, Trouble,
-};
-use mamparo_telemetry::rabbitmq::ProcessLayer;
+use mamparo_rabbitmq::{Consumer, DeadLetters, Delivery, Permanent, Topology, Trouble};
+use mamparo_telemetry::Metrics;
+use mamparo_telemetry::rabbitmq::{ProcessLayer, TracedPublisher};
 use serde_json::Value;
 use tower::ServiceBuilder;
 
@@ -24,7 +24,7 @@ pub(crate) const EXCHANGE: &str = "amq.topic";
 /// What to do about dead letters.
 const RUNBOOK: &str = "examples/shop/README.md#dead-letters";
 
-/// Between two looks at the depths of a queue.
+/// Between two looks at the depths of a queue, or at whether the broker is there.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Each service's queue, and what it hears.
@@ -91,7 +91,7 @@ impl Bus {
             .report(move |event| counts.consumer(event));
         let (store, publisher) = (
             Arc::new(shop.events.clone()),
-            Arc::new(shop.publisher.clone()),
+            Arc::new(TracedPublisher::new(shop.publisher.clone())),
         );
         let relay = Relay::builder(&shop.service, store, publisher).build()?;
         let supervisor = Supervisor::new().listener(Arc::new(shop.counts.clone()));
@@ -108,8 +108,11 @@ impl Bus {
         self
     }
 
-    pub(crate) fn status(&self) -> ConsumerStatus {
-        self.consumer.status()
+    /// Ready while the consumer has its connection.
+    pub(crate) fn readiness(&self) -> Result<Readiness, BoxError> {
+        let status = self.consumer.status();
+        let check = move || status.clone().check();
+        Ok(Readiness::builder().check("consumer", check).build()?)
     }
 
     /// Works until told to stop; an error ends the process.
@@ -119,6 +122,8 @@ impl Bus {
             declared = declare_all(&self.shop) => declared?,
             () = stop.clone().told() => return Ok(()),
         }
+        let letters = DeadLetters::in_topology(self.shop.rabbit.clone(), own);
+        let _watched = Metrics::new().watch_queue(letters, LOOK_EVERY)?;
         let running = self.workers.run();
         let service =
             ServiceBuilder::new()
@@ -130,7 +135,6 @@ impl Bus {
         tokio::select! {
             ended = self.consumer.run(service, stop.told()) => ended?,
             died = running.ended() => died?,
-            () = look(&self.shop, own) => {}
         }
         Ok(running.stop().await?)
     }
@@ -149,18 +153,6 @@ async fn declare_all(shop: &Shop) -> Result<(), BoxError> {
         }
     }
     Ok(())
-}
-
-/// Keeps the gauges of the queue's depths; a broker that is away leaves them as they were.
-async fn look(shop: &Shop, topology: Topology) {
-    let queue = topology.queue().to_owned();
-    let letters = DeadLetters::in_topology(shop.rabbit.clone(), topology);
-    loop {
-        if let Ok(depths) = letters.depths().await {
-            shop.counts.depths(&queue, &depths);
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
 }
 
 /// Reads a message; one that can't be read never will be.

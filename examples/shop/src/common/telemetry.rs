@@ -10,7 +10,7 @@ use mamparo_core::BoxError;
 use mamparo_durable::events::Backlog;
 use mamparo_durable::handler::Listener;
 use mamparo_durable::machine::Alert;
-use mamparo_rabbitmq::{ConsumerEvent, Depths, Settled};
+use mamparo_rabbitmq::{ConsumerEvent, Settled};
 use mamparo_telemetry::prometheus::Exposition;
 use opentelemetry::metrics::{Counter, Gauge, Meter};
 use opentelemetry::{KeyValue, global};
@@ -78,7 +78,6 @@ pub(crate) fn log(what: impl Display) {
 pub(crate) struct Counts {
     messages: Counter<u64>,
     connected: Gauge<u64>,
-    depth: Gauge<u64>,
     published: Counter<u64>,
     waiting: Gauge<u64>,
     lag: Gauge<f64>,
@@ -93,7 +92,6 @@ impl Counts {
         Self {
             messages: meter.u64_counter("shop.messages").build(),
             connected: meter.u64_gauge("shop.consumer.connected").build(),
-            depth: meter.u64_gauge("shop.queue.depth").build(),
             published: meter.u64_counter("shop.relay.published").build(),
             waiting: meter.u64_gauge("shop.relay.waiting").build(),
             lag: meter.f64_gauge("shop.relay.lag").with_unit("s").build(),
@@ -138,19 +136,6 @@ impl Counts {
             }
             ConsumerEvent::Died { why, .. } => log(why),
             _ => {}
-        }
-    }
-
-    pub(crate) fn depths(&self, queue: &str, depths: &Depths) {
-        let of = [
-            ("ready", depths.ready),
-            ("retry", depths.retry),
-            ("dead", depths.dead),
-        ];
-        for (which, depth) in of {
-            let queue = KeyValue::new("queue", queue.to_owned());
-            self.depth
-                .record(depth.into(), &[queue, KeyValue::new("which", which)]);
         }
     }
 

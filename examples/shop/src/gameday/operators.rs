@@ -22,7 +22,7 @@ impl Operators {
         Self { client, urls }
     }
 
-    /// Adds up the series that are asked for, such as `shop_queue_depth{queue="orders.saga",which="dead"}`, of one service; 0 where
+    /// Adds up the series that are asked for, such as `shop_messages_total{queue="orders.saga",settled="done"}`, of one service; 0 where
     /// there are none, or nobody answers.
     pub(super) async fn read(&self, service: &str, asked: &str) -> f64 {
         let (metric, labels) = asked.split_once('{').unwrap_or((asked, ""));

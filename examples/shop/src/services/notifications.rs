@@ -1,7 +1,6 @@
 //! Tells customers what has become of their orders: by a row, where others would send a mail.
 
 use axum::Router;
-use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
 use mamparo_postgres::sqlx;
 
@@ -25,10 +24,7 @@ pub(super) async fn run(place: Place) -> Result<(), BoxError> {
     let server = Server::open(&place)?;
     let shop = Shop::open(&place, TABLES).await?;
     let bus = Bus::open(&shop)?;
-    let status = bus.status();
-    let readiness = Readiness::builder()
-        .check("consumer", move || status.clone().check())
-        .build()?;
+    let readiness = bus.readiness()?;
     let work = bus.run(Notifications(shop), server.stop());
     server.run(Router::new(), readiness, work).await
 }

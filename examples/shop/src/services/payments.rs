@@ -4,7 +4,6 @@
 use axum::Router;
 use http::Request;
 use mamparo::problem::Problem;
-use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
 use mamparo_postgres::sqlx;
 use mamparo_rabbitmq::Permanent;
@@ -36,10 +35,7 @@ pub(super) async fn run(place: Place) -> Result<(), BoxError> {
     let shop = Shop::open(&place, TABLES).await?;
     let bank = Dependency::open(&policies(&place)?, "bank")?;
     let bus = Bus::open(&shop)?;
-    let status = bus.status();
-    let readiness = Readiness::builder()
-        .check("consumer", move || status.clone().check())
-        .build()?;
+    let readiness = bus.readiness()?;
     let work = bus.run(Payments { shop, bank }, server.stop());
     server.run(Router::new(), readiness, work).await
 }

@@ -15,7 +15,8 @@ const LETTERS: usize = 5;
 const WAITING: &str = "shop_relay_waiting";
 const ALERTS: &str = r#"shop_alerts_total{reason="backend_fails"}"#;
 const CONNECTED: &str = "shop_consumer_connected";
-const DEAD: &str = r#"shop_queue_depth{queue="orders.saga",which="dead"}"#;
+const DEAD: &str =
+    r#"mamparo_message_depth{mamparo_message_queue="orders.saga",mamparo_message_state="dead"}"#;
 const TOLD: &str =
     "SELECT count(*) FROM notifications.sent WHERE what = 'order.confirmed' AND order_id > $1";
 

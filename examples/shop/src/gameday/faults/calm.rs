@@ -37,8 +37,8 @@ pub(super) async fn calm(day: &mut Day) -> Result<(), BoxError> {
     let mut trouble = 0.0;
     for (service, ..) in QUEUES {
         for asked in [
-            r#"shop_queue_depth{which="retry"}"#,
-            r#"shop_queue_depth{which="dead"}"#,
+            r#"mamparo_message_depth{mamparo_message_state="retry"}"#,
+            r#"mamparo_message_depth{mamparo_message_state="dead"}"#,
             "shop_alerts_total",
         ] {
             trouble += day.operators.read(service, asked).await;

@@ -26,7 +26,7 @@ const CHARGES: &str = "SELECT count(*) FROM bank.charges WHERE key > $1";
 const TOLD: &str =
     "SELECT count(*) FROM notifications.sent WHERE what = 'order.confirmed' AND order_id > $1";
 const ORDERED: &str = "SELECT count(*) FROM orders.orders WHERE customer = $1";
-const DEAD: &str = r#"shop_queue_depth{which="dead"}"#;
+const DEAD: &str = r#"mamparo_message_depth{mamparo_message_state="dead"}"#;
 
 pub(super) async fn killed(day: &mut Day) -> Result<(), BoxError> {
     let charged = day.ledger.count(CHARGES, "").await?;

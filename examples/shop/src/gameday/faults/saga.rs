@@ -8,7 +8,8 @@ use mamparo_rabbitmq::{Letter, Selection};
 use crate::gameday::customers::Customers;
 use crate::gameday::day::Day;
 
-const DEAD: &str = r#"shop_queue_depth{queue="orders.saga",which="dead"}"#;
+const DEAD: &str =
+    r#"mamparo_message_depth{mamparo_message_queue="orders.saga",mamparo_message_state="dead"}"#;
 const DISCREPANCIES: &str = r#"shop_alerts_total{reason="discrepancy"}"#;
 
 const WAITS: &str = "SELECT count(*) FROM orders.orders WHERE id = $1 AND state = 'STOCK_RESERVED'";

@@ -1,7 +1,6 @@
 //! The process of inventory. Its watchdog ends reservations after 15 minutes: the saga's own should have come first.
 
 use axum::Router;
-use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
 use mamparo_durable::events::Watchdog;
 
@@ -35,10 +34,7 @@ pub(in crate::services) async fn run(place: Place) -> Result<(), BoxError> {
     let bus = Bus::open(&shop)?
         .worker(lapsed(&shop)?)
         .worker(Reconcile::new(&shop, orders)?);
-    let status = bus.status();
-    let readiness = Readiness::builder()
-        .check("consumer", move || status.clone().check())
-        .build()?;
+    let readiness = bus.readiness()?;
     let work = bus.run(Inventory(shop), server.stop());
     server.run(Router::new(), readiness, work).await
 }

@@ -3,7 +3,6 @@
 use axum::Router;
 use axum::routing::{get, post};
 use mamparo::idempotency::IdempotencyLayer;
-use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
 use mamparo_durable::events::Watchdog;
 use mamparo_postgres::PostgresIdempotency;
@@ -57,10 +56,7 @@ pub(in crate::services) async fn run(place: Place) -> Result<(), BoxError> {
         shop,
     };
     let bus = Bus::open(&orders.shop)?.worker(watchdog(&orders.shop)?);
-    let status = bus.status();
-    let readiness = Readiness::builder()
-        .check("consumer", move || status.clone().check())
-        .build()?;
+    let readiness = bus.readiness()?;
     let keys = policies.server().idempotency();
     let keys = keys.ok_or("orders has no policy for idempotency keys")?;
     let layers = layers(policies.server().http(), &readiness)
