@@ -45,9 +45,7 @@ impl<S> Traced<S> {
     where
         T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
     {
-        let mut spans = Spans::global();
-        spans.give(provider);
-        self.source = Arc::new((spans, Pulse::new()));
+        Arc::make_mut(&mut self.source).0.give(provider);
         self
     }
 }
@@ -71,7 +69,7 @@ where
         let name = || format!("mamparo.defer {}", request.kind.as_str());
         let describe = || described(&request);
         let ask = pulse.is_due(began);
-        let started = spans.start_anew(ask, original, name, SpanKind::Consumer, describe);
+        let started = spans.start_linking(ask, true, original, name, SpanKind::Consumer, describe);
         let span = OpenSpan { started, began };
         let inner = within(span.context(), || self.inner.call(request));
         TracedFuture { inner, span }

@@ -30,6 +30,7 @@ pub struct ProcessLayer<C = MessageClass> {
     shared: Arc<Shared<C>>,
 }
 
+#[derive(Clone)]
 struct Shared<C> {
     spans: Spans,
     pulse: Pulse,
@@ -67,20 +68,12 @@ impl<C> ProcessLayer<C> {
 impl<C: Clone> ProcessLayer<C> {
     /// Uses this provider.
     #[must_use]
-    pub fn tracer_provider<T>(self, provider: &impl TracerProvider<Tracer = T>) -> Self
+    pub fn tracer_provider<T>(mut self, provider: &impl TracerProvider<Tracer = T>) -> Self
     where
         T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
     {
-        let mut spans = Spans::global();
-        spans.give(provider);
-        let classifier = self.shared.classifier.clone();
-        Self {
-            shared: Arc::new(Shared {
-                spans,
-                pulse: Pulse::new(),
-                classifier,
-            }),
-        }
+        Arc::make_mut(&mut self.shared).spans.give(provider);
+        self
     }
 }
 
@@ -170,7 +163,9 @@ impl<C> Shared<C> {
         let made_in = delivery.header(TRACEPARENT).and_then(kept);
         let (ask, name) = (self.pulse.is_due(began), || message.name());
         let kind = SpanKind::Consumer;
-        let started = self.spans.start_anew(ask, made_in, name, kind, describe);
+        let started = self
+            .spans
+            .start_linking(ask, true, made_in, name, kind, describe);
         OpenSpan::new(started, began)
     }
 }

@@ -39,9 +39,7 @@ impl TracedPublisher {
     where
         T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
     {
-        let mut spans = Spans::global();
-        spans.give(provider);
-        self.source = Arc::new((spans, Pulse::new()));
+        Arc::make_mut(&mut self.source).0.give(provider);
         self
     }
 
@@ -97,7 +95,7 @@ impl TracedPublisher {
         };
         let (ask, linked) = (pulse.is_due(began), made_in.and_then(kept));
         let (name, describe) = (|| message.name(), || message.attributes());
-        let started = spans.start_linking(ask, linked, name, kind, describe);
+        let started = spans.start_linking(ask, false, linked, name, kind, describe);
         OpenSpan::new(started, began)
     }
 }

@@ -110,28 +110,12 @@ impl Spans {
         self.build(ask, caller, builder, describe)
     }
 
-    /// Starts a trace of its own, whose first span links another.
+    /// Starts a span that links another: below the current one, or the first of a trace of its own.
     #[cfg(feature = "durable")]
-    pub(crate) fn start_anew<Name>(
-        &self,
-        ask: bool,
-        linked: Option<SpanContext>,
-        name: impl FnOnce() -> Name,
-        kind: SpanKind,
-        describe: impl Fn() -> Vec<KeyValue>,
-    ) -> Option<Started>
-    where
-        Name: Into<Cow<'static, str>>,
-    {
-        let builder = || linking(name(), kind, linked);
-        self.build(ask, Some(&Context::new()), builder, describe)
-    }
-
-    /// Starts a span below the current one, which links another.
-    #[cfg(feature = "rabbitmq")]
     pub(crate) fn start_linking<Name>(
         &self,
         ask: bool,
+        anew: bool,
         linked: Option<SpanContext>,
         name: impl FnOnce() -> Name,
         kind: SpanKind,
@@ -140,8 +124,9 @@ impl Spans {
     where
         Name: Into<Cow<'static, str>>,
     {
+        let nothing = anew.then(Context::new);
         let builder = || linking(name(), kind, linked);
-        self.build(ask, None, builder, describe)
+        self.build(ask, nothing.as_ref(), builder, describe)
     }
 
     fn build(
