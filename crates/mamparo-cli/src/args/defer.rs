@@ -9,7 +9,7 @@ use mamparo_durable::machine::{State, TransactionId, Utc};
 use mamparo_telemetry::durable::is_traceparent;
 
 use super::messages::Filter;
-use super::typed::{Data, Delay, Field, Keep, Rate};
+use super::typed::{self, Data, Delay, Field, Keep, Rate};
 use crate::defer::Place;
 
 const CODES: &str = "\
@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     pub(crate) metrics: Option<SocketAddr>,
 
     /// Sends a span of each send and of each of its attempts to a collector, over OTLP/gRPC, such as that at `http://localhost:4317`.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = typed::collector)]
     pub(crate) otlp: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The dependencies: plain servers, each with a trouble of its own.
+//! The dependencies: plain servers, most with a trouble of their own.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! `mamparo demo --metrics`: a shop that goes on, for Prometheus and the dashboard of `docs/operating`.
 //!
-//! It is well for a while. Then each dependency comes into a trouble of its own, and each alert has what sets it off.
+//! It is well for a while. Then six dependencies and the engine come into troubles of their own, and each alert has what sets it off.
 //!
 //! | who | what it is |
 //! |---|---|
