@@ -9,6 +9,9 @@
     reason = "a program that measures"
 )]
 
+#[path = "report/program.rs"]
+mod program;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +31,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tower::{Service, ServiceExt};
 
+use program::{runtime, size};
+
 const CALLERS: usize = 512;
 const FEW_CALLERS: usize = 64;
 const TOGETHER: usize = 500;
@@ -41,11 +46,7 @@ const HERD_IN: Duration = Duration::from_secs(60);
 const STUCK: usize = 10_000;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     // Below the build's folder, since a temporary one may lie in memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("engine.db");
@@ -61,11 +62,6 @@ fn main() {
             fs::metadata(&path).unwrap().len() >> 20
         );
     });
-}
-
-fn size(name: &str, default: usize) -> usize {
-    let asked = std::env::var(format!("MAMPARO_BENCH_{name}"));
-    asked.map_or(default, |asked| asked.parse().unwrap())
 }
 
 async fn run(backend: &Backend, transactions: usize) {

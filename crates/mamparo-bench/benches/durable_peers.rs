@@ -13,6 +13,8 @@
 #[path = "../peers/rust/src/later.rs"]
 mod later;
 mod processes;
+#[path = "report/program.rs"]
+mod program;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,7 +31,8 @@ use mamparo_durable::policy::{Policies, Policy, Wait};
 use mamparo_postgres::{Postgres, Settings};
 use mamparo_sqlite::SqliteDurable;
 use mamparo_testkit::private::PrivatePostgres;
-use processes::{Process, median, rust_peers, size, table};
+use processes::{Process, median, rust_peers, table};
+use program::{runtime, size};
 use tokio::task::JoinSet;
 use tower::service_fn;
 
@@ -44,11 +47,7 @@ const FIGURES: [(&str, &str, usize); 6] = [
 ];
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[1..] {
         ["work", url, count, seconds] => {

@@ -8,6 +8,9 @@
     reason = "a program that measures"
 )]
 
+#[path = "report/program.rs"]
+mod program;
+
 use std::convert::Infallible;
 use std::future::ready;
 use std::path::Path;
@@ -26,6 +29,8 @@ use mamparo_sqlite::{SqliteIdempotency, TransactionError, complete, rusqlite};
 use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
+use program::{runtime, size};
+
 const HOUR: Duration = Duration::from_secs(3600);
 const ANSWER: &str = r#"{"id":"ch_1","amount":100,"status":"succeeded"}"#;
 const REQUEST: &str = r#"{"amount":100,"currency":"eur"}"#;
@@ -33,11 +38,7 @@ const REQUEST: &str = r#"{"amount":100,"currency":"eur"}"#;
 type Body = Full<Bytes>;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let folder = tempfile::tempdir_in(folder()).unwrap();
     let folder = folder.path();
     runtime.block_on(async {
@@ -179,8 +180,7 @@ async fn effects(file: &Path, tasks: u64, keys: u64) -> f64 {
 
 /// Looks among very many live keys, while expired ones are swept and new ones come.
 async fn among_many(folder: &Path) {
-    let keys = std::env::var("MAMPARO_BENCH_KEYS");
-    let keys: u64 = keys.map_or(200_000, |keys| keys.parse().unwrap());
+    let keys: u64 = size("KEYS", 200_000);
     let file = folder.join("many.db");
     drop(SqliteIdempotency::open(&file).unwrap());
     let begun = clock::now();

@@ -11,6 +11,8 @@
 
 mod load;
 mod processes;
+#[path = "report/program.rs"]
+mod program;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -29,18 +31,15 @@ use mamparo::idempotency::{
     IdempotencyLayer, IdempotencyPolicy, IdempotencyStore, MemoryStore, OnExpiry,
 };
 use mamparo_sqlite::SqliteIdempotency;
-use processes::{Process, median, peers, rust_peers, size, table};
+use processes::{Process, median, peers, rust_peers, table};
+use program::{runtime, size};
 use tokio::net::TcpListener;
 
 /// Without a key, before anything is measured: connections, caches and Node's compiler are warm then.
 const WARM: u64 = 5_000;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[1..] {
         ["serve", "memory"] => runtime.block_on(serve(MemoryStore::new())),

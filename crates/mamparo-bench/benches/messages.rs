@@ -11,6 +11,9 @@
     reason = "a program that measures"
 )]
 
+#[path = "report/program.rs"]
+mod program;
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +37,8 @@ use mamparo_testkit::private::{PrivatePostgres, PrivateRabbit};
 use tokio::sync::oneshot;
 use tower::service_fn;
 
+use program::{runtime, size};
+
 /// As many as are taken before the first is settled: by default, and where the broker is no longer waited for.
 const PREFETCHES: [u16; 2] = [10, 256];
 /// As many as are under way unconfirmed: what a relay claims at once.
@@ -42,11 +47,7 @@ const BODY: [u8; 512] = [b'x'; 512];
 const POLL: Duration = Duration::from_millis(1);
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     runtime.block_on(async {
         let bench = Bench::open().await;
         let (messages, pairs) = (size("MESSAGES", 20_000), size("PAIRS", 7));
@@ -72,11 +73,6 @@ fn main() {
         .await;
         bench.memory(size("LONG", 1_000_000)).await;
     });
-}
-
-fn size(name: &str, default: usize) -> usize {
-    let asked = std::env::var(format!("MAMPARO_BENCH_{name}"));
-    asked.map_or(default, |asked| asked.parse().unwrap())
 }
 
 /// Runs ours and the bare one in turn, who begins changing each time, and prints what they did and the median of the ratios.

@@ -80,12 +80,6 @@ pub(crate) fn rust_peers() -> Option<PathBuf> {
     )
 }
 
-/// A size from the environment.
-pub(crate) fn size(name: &str, default: u64) -> u64 {
-    let asked = std::env::var(format!("MAMPARO_BENCH_{name}"));
-    asked.map_or(default, |asked| asked.parse().unwrap())
-}
-
 /// A table as the documentation has it, names before numbers.
 pub(crate) fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
