@@ -17,7 +17,7 @@ use crate::settings::Settings;
 pub(crate) type Work<'c, T> = BoxFuture<'c, Result<T, sqlx::Error>>;
 
 /// What the network may add to the server's own limit, before the connection is given up.
-pub(crate) const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A connection is renewed after so long: a server behind a name may have moved.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);
@@ -85,13 +85,21 @@ impl Database {
         // The pool waits while the server refuses, so that nobody asks in a loop without a pause.
         let lent = timeout(self.acquire_timeout + GRACE, self.pool.acquire()).await;
         let mut connection = lent.map_err(|_| sqlx::Error::PoolTimedOut)??;
-        let done = timeout(self.work_timeout, work(&mut connection)).await;
-        let done = done.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut));
+        let done = self.in_time(work(&mut connection)).await;
         if done.as_ref().is_err_and(|error| !keeps_connection(error)) {
             connection.close_on_drop();
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock::now());
         }
         done
+    }
+
+    /// Ends what takes longer than one piece of work may: the server bounds its own, and knows nothing of a network that swallows its answer.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let done = timeout(self.work_timeout, work).await;
+        done.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     #[cfg(test)]

@@ -6,7 +6,7 @@
 mod lend;
 mod trouble;
 
-pub(crate) use lend::{Database, GRACE, Work, options};
+pub(crate) use lend::{Database, Work, options};
 pub(crate) use trouble::{
     corrupt, incompatible, is_conflict, is_lost, is_of_a_row, shared_trouble, stopped, trouble,
 };

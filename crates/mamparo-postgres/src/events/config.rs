@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::PostgresEvents;
 use super::handle::{SWEEP, Shared, sweep};
 use super::sql::Statements;
-use crate::database::{Database, GRACE, options};
+use crate::database::{Database, options};
 use crate::schema;
 use crate::settings::Settings;
 use crate::tasks::{Tasks, Tell, keep_sweeping};
@@ -96,7 +96,6 @@ impl PostgresEventsBuilder {
             changed,
             keep_inbox: keep,
             own,
-            step: settings.statement_timeout + GRACE,
             channel: self.notify.then_some(channel),
             tasks,
         };

@@ -66,8 +66,6 @@ pub(super) struct Shared {
     pub(super) keep_inbox: Duration,
     /// For what is the service's own, and looks for tables where the service does.
     pub(super) own: PgPool,
-    /// As long as one step of a watchdog's transaction may take: its statement, one saga, its commit.
-    pub(super) step: Duration,
     /// What puts notify; nothing if they don't.
     pub(super) channel: Option<String>,
     /// Ends with the last clone.

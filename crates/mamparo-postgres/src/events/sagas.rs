@@ -9,7 +9,6 @@ use mamparo_durable::backend::{BackendError, BoxFuture};
 use mamparo_durable::events::{Compensated, Event, StuckSagas};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _, query_scalar};
-use tokio::time::timeout;
 
 use super::PostgresEvents;
 use crate::database::{is_conflict, trouble};
@@ -89,29 +88,21 @@ impl Stuck {
         connection: &mut PgConnection,
         limit: usize,
     ) -> Result<Compensated, sqlx::Error> {
-        let mut transaction = self.in_time(connection.begin()).await?;
+        let database = &self.events.shared.database;
+        let mut transaction = database.in_time(connection.begin()).await?;
         let select = query_scalar(AssertSqlSafe(Arc::clone(&self.select)))
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
             .fetch_all(&mut *transaction);
-        let ids: Vec<String> = self.in_time(select).await?;
+        let ids: Vec<String> = database.in_time(select).await?;
         let mut compensated = Compensated::default();
         for id in ids {
-            match self.in_time(self.tried(&mut transaction, &id)).await? {
+            match database.in_time(self.tried(&mut transaction, &id)).await? {
                 Ok(()) => compensated.done += 1,
                 Err(error) => compensated.failed.push((id, error.to_string())),
             }
         }
-        self.in_time(transaction.commit()).await?;
+        database.in_time(transaction.commit()).await?;
         Ok(compensated)
-    }
-
-    /// The server bounds its own work; of a network that swallows its answer it knows nothing.
-    async fn in_time<T>(
-        &self,
-        step: impl Future<Output = Result<T, sqlx::Error>>,
-    ) -> Result<T, sqlx::Error> {
-        let done = timeout(self.events.shared.step, step).await;
-        done.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     /// The outer error is the transaction's, of which nothing is left then.

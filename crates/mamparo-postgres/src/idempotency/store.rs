@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use mamparo::idempotency::{
-    Begin, Begun, IdempotencyStore, IdempotencyTx, KeyId, Lease, Record, SealedAnswer, Step,
-    StoreError, StoreErrorKind, Written,
+    Begin, Begun, IdempotencyStore, IdempotencyTx, KeyId, Lease, Record, SWEEP_BATCH, SealedAnswer,
+    Step, StoreError, StoreErrorKind, Written,
 };
 use sqlx::postgres::PgConnection;
 use sqlx::{Error, Transaction};
@@ -23,9 +23,6 @@ use crate::tasks::{Tasks, Tell, keep_sweeping};
 
 /// Between two looks for keys that are past their retention.
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
-
-/// As many keys as one sweep forgets.
-const SWEEP: usize = 500;
 
 /// As often as is looked again when a key changes between two statements.
 const MAX_CHANGES: u32 = 8;
@@ -93,9 +90,9 @@ impl PostgresIdempotency {
         let tell = Tell::new("keys", &settings.listener);
         sweeper.run(move || {
             let swept = swept.clone();
-            keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
+            keep_sweeping(SWEEP_EVERY, SWEEP_BATCH, tell.clone(), move || {
                 let swept = swept.clone();
-                async move { swept.sweep(SWEEP).await }
+                async move { swept.sweep(SWEEP_BATCH).await }
             })
         });
         Ok(Self {
