@@ -60,7 +60,7 @@ pub(super) struct Settings {
 /// | `drain` | 5 s | 0 to 1 d | a stop takes no longer |
 /// | `reconcile_every` | 30 s | 10 ms to 1 d | half of the shortest patience |
 /// | `keep` | 30 d | 1 min to 100 years, or for ever | what has gone wrong is looked into within weeks; see [`keep`](Self::keep) |
-/// | `max_restarts` | 5 | any | a task that dies more often within a minute will die again |
+/// | `max_restarts` | 5 | any | a task that dies more often, never a minute after its start, will die again |
 ///
 /// ```
 /// use mamparo_core::clock::SystemClock;
@@ -206,7 +206,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how often a task that died is started again within a minute, before the engine ends.
+    /// Sets how often a task that died is started again before the engine ends; one that has run for a minute counts from 0 again.
     pub const fn max_restarts(mut self, restarts: u32) -> Self {
         self.max_restarts = restarts;
         self

@@ -278,14 +278,7 @@ async fn an_engine_that_nobody_holds_any_more_sends_nothing() {
     let clock = Paused::new();
     let engine = on(&Memory::new(clock), clock).build().unwrap();
     let sent = Sent::default();
-    let provider = {
-        let sent = sent.clone();
-        tower::service_fn(move |request: Request| {
-            sent.note(&request);
-            async move { Ok::<_, BoxError>(Some(request.answer(Outcome::Success))) }
-        })
-    };
-    drop(engine.run(provider));
+    drop(engine.run(sent.provider()));
     tokio::time::sleep(MINUTE).await;
     engine.begin(payment("p")).await.unwrap();
     tokio::time::sleep(MINUTE).await;
