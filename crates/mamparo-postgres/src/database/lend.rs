@@ -93,7 +93,9 @@ impl Database {
         done
     }
 
-    /// Ends what takes longer than one piece of work may: the server bounds its own, and knows nothing of a network that swallows its answer.
+    /// Ends what takes longer than one piece of work may.
+    ///
+    /// The server bounds its own work; of a network that swallows its answer it knows nothing.
     pub(crate) async fn in_time<T>(
         &self,
         work: impl Future<Output = Result<T, sqlx::Error>>,
