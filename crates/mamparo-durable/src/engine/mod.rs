@@ -20,9 +20,9 @@
 //!
 //! A backend that does not answer is asked again, ever more slowly, up to every five seconds; meanwhile the engine is not
 //! [ready](Engine::is_ready). A task that dies is told ([`TaskDied`](crate::machine::AlertKind::TaskDied)) and started again
-//! after a wait; one that dies more often than [`max_restarts`](EngineBuilder::max_restarts) times,
-//! never a minute after its start, ends the engine with an [`EngineError`], for the process to end too: nothing dies in silence. A handler that panics loses its message's turn, not the
-//! task.
+//! after a wait; one that dies more often than [`max_restarts`](EngineBuilder::max_restarts) times, never a minute after its
+//! start, ends the engine with an [`EngineError`], for the process to end too: nothing dies in silence. A handler that panics
+//! loses its message's turn, not the task.
 //!
 //! # How it stops
 //!
