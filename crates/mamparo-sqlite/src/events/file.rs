@@ -166,7 +166,7 @@ impl SqliteEvents {
     ///
     /// The file's.
     pub async fn sweep_inbox(&self, limit: usize) -> Result<usize, BackendError> {
-        let before = inbox::forgotten_before(&self.shared);
+        let before = inbox::forgotten_before(&self.shared, self.now());
         self.write(move |file| Ok(inbox::sweep(file, before, limit)?))
             .await
     }

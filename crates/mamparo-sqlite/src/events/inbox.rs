@@ -18,23 +18,24 @@ pub(super) fn process(
     consumer: &str,
     id: &str,
 ) -> rusqlite::Result<Seen> {
-    let now = Utc::of(&*shared.clock).millis();
+    let now = Utc::of(&*shared.clock);
     let mut note = file.prepare_cached(
         "INSERT INTO mamparo_inbox (consumer, id, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
     )?;
-    if note.execute(params![consumer, id, now])? == 0 {
+    if note.execute(params![consumer, id, now.millis()])? == 0 {
         return Ok(Seen::Before);
     }
     if shared.processed.fetch_add(1, Ordering::Relaxed) % SWEEP_AFTER == SWEEP_AFTER - 1 {
-        sweep(file, forgotten_before(shared), SWEEP)?;
+        // By the same instant, so that it does not forget itself.
+        sweep(file, forgotten_before(shared, now), SWEEP)?;
     }
     Ok(Seen::First)
 }
 
 /// What was processed before then is not remembered.
-pub(super) fn forgotten_before(shared: &Shared) -> i64 {
+pub(super) fn forgotten_before(shared: &Shared, now: Utc) -> i64 {
     let kept = i64::try_from(shared.keep_inbox.as_millis()).unwrap_or(i64::MAX);
-    Utc::of(&*shared.clock).millis().saturating_sub(kept)
+    now.millis().saturating_sub(kept)
 }
 
 pub(super) fn sweep(file: &Connection, before: i64, limit: usize) -> rusqlite::Result<usize> {
