@@ -22,7 +22,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, FuturesUnordered};
 use mamparo_core::{BoxError, clock};
-use mamparo_durable::events::{Event, EventStore as _, Relay};
+use mamparo_durable::events::{Event, Relay};
+use mamparo_durable::handler::Listener;
 use mamparo_durable::supervise::Supervisor;
 use mamparo_postgres::sqlx::PgPool;
 use mamparo_postgres::{PostgresEvents, Settings as Database};
@@ -206,12 +207,12 @@ impl Bench {
             Arc::new(self.events.clone()),
             Arc::new(self.publisher.clone()),
         );
-        let relay = Relay::builder("orders", store, publisher).batch(WINDOW);
+        let relay = Relay::builder("orders", store, publisher).build().unwrap();
+        let told = Arc::new(Told::default());
         let began = clock::now();
-        let relay = Supervisor::new().worker(relay.build().unwrap()).run();
-        while self.events.backlog().await.unwrap().waiting > 0 {
-            tokio::time::sleep(20 * POLL).await;
-        }
+        let relay = Supervisor::new().worker(relay).listener(told.clone());
+        let relay = relay.run();
+        until(&told.0, messages).await;
         let took = began.elapsed();
         relay.stop().await.unwrap();
         took
@@ -255,6 +256,17 @@ impl Bench {
         // The first tenth fills pools and caches.
         let grown = resident[9] as f64 - resident[0] as f64;
         println!("memory: {grown:+.0} KiB from the first tenth to the last");
+    }
+}
+
+/// How many a relay has told that it published.
+#[derive(Debug, Default)]
+struct Told(AtomicUsize);
+
+impl Listener for Told {
+    fn published(&self, _: &str, events: u64) {
+        let events = usize::try_from(events).unwrap_or(usize::MAX);
+        self.0.fetch_add(events, Ordering::Relaxed);
     }
 }
 

@@ -76,7 +76,7 @@ macro_rules! event_conformance {
                 a_relay_killed_before_it_says_what_it_published_doubles_and_loses_nothing,
                 an_event_that_commits_late_is_not_skipped, poison_is_parked_and_told_while_others_go_on,
                 an_event_that_fails_while_others_are_confirmed_is_tried_again_and_then_parked,
-                a_confirmation_that_never_comes_doubles_no_other,
+                a_confirmation_that_never_comes_doubles_no_other, while_a_full_claim_waits_another_is_published,
                 a_broker_that_is_down_is_waited_for_and_nothing_is_parked,
                 a_relay_that_stops_gives_back_what_it_has_claimed;
             inbox: a_message_is_processed_once_a_consumer, of_deliveries_that_race_one_has_an_effect,

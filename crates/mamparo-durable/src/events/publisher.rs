@@ -7,7 +7,7 @@ use crate::backend::BoxFuture;
 
 /// Publishes events to a broker, and waits until it has confirmed them.
 ///
-/// Many are under way together, begun in the order in which they were put: a claim's worth at most, and no two of one key.
+/// Many are under way together, begun in the order in which they were put: two claims' worth at most, and no two of one key.
 pub trait Publisher: Debug + Send + Sync + 'static {
     /// Publishes an event, and returns what became of it.
     ///

@@ -1,11 +1,12 @@
 //! Takes events from the table to the broker.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use mamparo_core::clock::{self, Instant};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::config::RelaySettings;
@@ -31,11 +32,18 @@ pub struct Relay {
 /// What a claim came to.
 enum Batch {
     Empty,
-    Done {
-        again_in: Option<Duration>,
-    },
+    Done,
     /// The broker took none of a round.
     Outage(String),
+}
+
+/// What the two that claim tell each other.
+#[derive(Default)]
+struct Shared {
+    /// When the first of those that failed is due again.
+    again: Mutex<Option<Instant>>,
+    /// A claim took as many as it may, so that there may be more.
+    more: Notify,
 }
 
 /// A claim, while it lasts.
@@ -67,26 +75,23 @@ impl Relay {
         }
     }
 
-    async fn work(&self, watch: &Watch) -> Result<(), BackendError> {
+    async fn work(&self, watch: &Watch, shared: &Shared) -> Result<(), BackendError> {
         let mut backoff = Backoff::default();
-        let mut again: Option<Instant> = None;
         let mut told: Option<Instant> = None;
         while !watch.is_stopped() {
             if told.is_none_or(|told| clock::now() - told >= TELL_EVERY) {
                 told = Some(clock::now());
                 self.tell_backlog(watch).await;
             }
-            match self.batch(watch).await {
-                Ok(Batch::Done { again_in }) => {
+            match self.batch(watch, shared).await {
+                Ok(Batch::Done) => {
                     watch.works();
                     backoff = Backoff::default();
-                    let next = again_in.map(|wait| clock::later(clock::now(), wait));
-                    again = again.into_iter().chain(next).min();
                 }
                 Ok(Batch::Empty) => {
                     watch.works();
                     backoff = Backoff::default();
-                    self.wait(watch, &mut again).await;
+                    self.wait(watch, shared).await;
                 }
                 Ok(Batch::Outage(why)) => {
                     let message = format!("nothing is published; it is tried again ({why})");
@@ -103,26 +108,40 @@ impl Relay {
         Ok(())
     }
 
+    /// Claims others while a full claim is under way: so one is at the database while the broker has the other's.
+    async fn help(&self, watch: &Watch, shared: &Shared) -> Result<(), BackendError> {
+        while !watch.is_stopped() {
+            tokio::select! {
+                () = watch.stopped() => {}
+                () = shared.more.notified() => match self.batch(watch, shared).await {
+                    // What is wrong, the other meets as well; it tells, and waits.
+                    Err(error) if !error.is_transient() => return Err(error),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until there may be something, or one that failed is due again, or the backlog is to be told.
-    async fn wait(&self, watch: &Watch, again: &mut Option<Instant>) {
-        let due = again.map(|again| again.saturating_duration_since(clock::now()));
+    async fn wait(&self, watch: &Watch, shared: &Shared) {
+        let due = shared.again_in();
         let longest = due.unwrap_or(TELL_EVERY).min(self.settings.look_again);
         tokio::select! {
             () = watch.stopped() => {}
             () = self.store.ready(longest.min(TELL_EVERY)) => {}
         }
-        if again.is_some_and(|again| again <= clock::now()) {
-            *again = None;
-        }
     }
 
     /// Claims some, and publishes them in rounds. What was confirmed is stored while the next round is under way.
-    async fn batch(&self, watch: &Watch) -> Result<Batch, BackendError> {
+    async fn batch(&self, watch: &Watch, shared: &Shared) -> Result<Batch, BackendError> {
         let RelaySettings { batch, lease, .. } = self.settings;
         let held_from = clock::now();
         let claimed = self.store.claim(batch, lease).await?;
-        if claimed.events.is_empty() {
-            return Ok(Batch::Empty);
+        match claimed.events.len() {
+            0 => return Ok(Batch::Empty),
+            taken if taken >= batch => shared.more.notify_one(),
+            _ => {}
         }
         let held = Held {
             id: claimed.id,
@@ -131,7 +150,7 @@ impl Relay {
         };
         let (mut rounds, parked) = Rounds::new(claimed.events, self.settings.max_failures);
         self.tell(watch, &parked);
-        let mut done = Batch::Done { again_in: None };
+        let mut done = Batch::Done;
         loop {
             let round = rounds.next();
             let settled = rounds.settled();
@@ -146,7 +165,10 @@ impl Relay {
             if outcome.outage.is_some() || lost || watch.is_stopped() || enough >= held.until {
                 rounds.give_back();
             }
-            done = done.and(outcome);
+            shared.again_after(outcome.again_in);
+            if let Some(why) = outcome.outage {
+                done = Batch::Outage(why);
+            }
         }
     }
 
@@ -206,27 +228,19 @@ impl Relay {
     }
 }
 
-impl Batch {
-    fn and(self, outcome: Outcome) -> Self {
-        match (self, outcome) {
-            (
-                Self::Done { again_in },
-                Outcome {
-                    outage: None,
-                    again_in: next,
-                    ..
-                },
-            ) => Self::Done {
-                again_in: again_in.into_iter().chain(next).min(),
-            },
-            (
-                _,
-                Outcome {
-                    outage: Some(why), ..
-                },
-            ) => Self::Outage(why),
-            (outage, _) => outage,
-        }
+impl Shared {
+    fn again_after(&self, wait: Option<Duration>) {
+        let next = wait.map(|wait| clock::later(clock::now(), wait));
+        let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
+        *again = again.into_iter().chain(next).min();
+    }
+
+    /// In how long, from now; an instant that has come is told once.
+    fn again_in(&self) -> Option<Duration> {
+        let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = again.map(|again| again.saturating_duration_since(clock::now()));
+        again.take_if(|_| wait == Some(Duration::ZERO));
+        wait
     }
 }
 
@@ -236,7 +250,11 @@ impl Worker for Relay {
     }
 
     fn run(&self, watch: Watch) -> BoxFuture<'_, Result<(), BackendError>> {
-        Box::pin(async move { self.work(&watch).await })
+        Box::pin(async move {
+            let shared = Shared::default();
+            tokio::try_join!(self.work(&watch, &shared), self.help(&watch, &shared))?;
+            Ok(())
+        })
     }
 }
 

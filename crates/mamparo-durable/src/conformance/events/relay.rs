@@ -201,6 +201,24 @@ pub async fn a_confirmation_that_never_comes_doubles_no_other(backend: Arc<dyn E
     assert_eq!(others, ["k0/0", "k0/1", "k2/0", "k2/1"]);
 }
 
+/// What waits for the broker keeps the relay from nothing else.
+pub async fn while_a_full_claim_waits_another_is_published(backend: Arc<dyn EventBackend>) {
+    let broker = Arc::new(Broker::default());
+    broker.silent.lock().unwrap().insert("k0/0".to_owned());
+    backend.put(of_keys(2, 1), true).await;
+    let relay = Relay::builder("orders", backend.store(), broker.clone())
+        .batch(1)
+        .lease(Duration::from_secs(600))
+        .publish_timeout(Duration::from_secs(300))
+        .build()
+        .unwrap();
+    let _relay = Supervisor::new().worker(relay).run();
+    until("the other is published", || async {
+        broker.taken().iter().any(|id| id == "k1/0")
+    })
+    .await;
+}
+
 /// It is told once, readiness is false meanwhile, and no event is blamed.
 pub async fn a_broker_that_is_down_is_waited_for_and_nothing_is_parked(
     backend: Arc<dyn EventBackend>,
