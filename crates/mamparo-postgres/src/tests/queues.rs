@@ -4,9 +4,14 @@ use std::time::Duration;
 use mamparo_durable::backend::{Message, QueueName, Store as _};
 use mamparo_durable::machine::{Answer, Outcome, TransactionId};
 
-use super::support::{fresh, fresh_with, id, now, sql, waiting};
+use sqlx::Connection as _;
+
+use super::support::{connection, fresh, fresh_with, id, now, sql, waiting};
 
 const LEASE: Duration = Duration::from_secs(60);
+
+/// Not so short that a busy machine lets it pass before it is extended.
+const SHORT: Duration = Duration::from_secs(1);
 
 fn answer(name: &str) -> Message {
     let answer = Answer::new(1, 0, Outcome::Refused)
@@ -195,5 +200,36 @@ async fn a_request_whose_transaction_is_gone_is_buried() {
     assert_eq!(
         (dead.message, dead.why.as_str()),
         (None, "can't be read: its transaction is gone")
+    );
+}
+
+#[tokio::test]
+async fn a_lease_is_not_held_longer_by_waiting_for_who_settles() {
+    let postgres = fresh().await;
+    let answers = postgres.queue(QueueName::Answers);
+    let messages = ["one", "other"].map(answer).to_vec();
+    answers.publish(messages).await.unwrap();
+    let taken = answers.take(2, SHORT).await.unwrap();
+    let receipts: Vec<_> = taken.into_iter().map(|taken| taken.receipt).collect();
+    let (one, other) = (receipts[0].clone(), receipts[1].clone());
+
+    let mut settles = connection(&postgres).await;
+    let mut transaction = settles.begin().await.unwrap();
+    let settled = sqlx::query("DELETE FROM messages WHERE number = $1")
+        .bind(i64::try_from(one.message).unwrap())
+        .execute(&mut *transaction);
+    settled.await.unwrap();
+    let extended = tokio::time::timeout(Duration::from_secs(5), answers.extend(receipts, LEASE));
+    extended.await.expect("it waits for nobody").unwrap();
+    transaction.rollback().await.unwrap();
+
+    tokio::time::sleep(SHORT * 2).await;
+    let again = answers.take(2, LEASE).await.unwrap();
+    let again: Vec<_> = again.iter().map(|taken| taken.receipt.message).collect();
+    assert_eq!(
+        again,
+        [one.message],
+        "the other is held, not {}",
+        other.message
     );
 }

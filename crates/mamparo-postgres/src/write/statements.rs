@@ -77,10 +77,15 @@ FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (number
 WHERE m.number = w.number AND m.lease = w.lease";
 
 /// Holds leases longer that are not over.
+///
+/// What another is writing is being settled, so it is left: to wait for it, while it may wait for what is locked here, would be a deadlock.
 pub(crate) const EXTEND: &str = "\
-UPDATE messages m SET ready_at = w.until
-FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS w (number, lease, until)
-WHERE m.number = w.number AND m.lease = w.lease AND m.ready_at > $4";
+WITH held AS MATERIALIZED (
+    SELECT m.number, w.until FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS w (number, lease, until)
+    JOIN messages m ON m.number = w.number AND m.lease = w.lease AND m.ready_at > $4
+    FOR UPDATE OF m SKIP LOCKED
+)
+UPDATE messages m SET ready_at = held.until FROM held WHERE m.number = held.number";
 
 pub(crate) const BURY: &str = "\
 WITH gone AS (
