@@ -67,12 +67,14 @@ where
                     tell_again(&runner, &record, &request);
                     handled(Note::Obsolete)
                 }
-                Some(_) => match send(sender, &request, runner.now().since(since)).await? {
+                Some(record) => match send(sender, &request, runner.now().since(since)).await? {
                     None => handled(Note::Applied),
+                    // What it was before: whoever changed it meanwhile makes the write miss, and it is decided again.
                     Some(answer) => {
                         let input = Input::Answer(answer);
-                        let receipt = Some(receipt.clone());
-                        runner.handle(&request.id, |_| input, receipt).await?
+                        runner
+                            .handle_loaded(record, input, Some(receipt.clone()))
+                            .await?
                     }
                 },
                 None => Handled {

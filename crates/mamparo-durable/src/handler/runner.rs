@@ -137,16 +137,17 @@ impl Runner {
             });
         };
         let input = input(&record.terms);
-        self.learn_from(&record, &input);
         self.handle_loaded(record, input, receipt).await
     }
 
-    pub(super) async fn handle_loaded(
+    /// Handles an input about a transaction that was read before.
+    pub(crate) async fn handle_loaded(
         &self,
         record: Record,
         input: Input,
         receipt: Option<Receipt>,
     ) -> Result<Handled, BackendError> {
+        self.learn_from(&record, &input);
         match self.backend.outbox() {
             Some(outbox) => self.at_once(&**outbox, record, &input, receipt).await,
             None => self.one_by_one(record, input).await,
