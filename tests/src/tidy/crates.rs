@@ -63,6 +63,11 @@ const RULES: &[Rule] = &[
         tests_with: &["mamparo-testkit"],
     },
     Rule {
+        crate_name: "mamparo-aws",
+        uses: BACKEND,
+        tests_with: &["mamparo-testkit"],
+    },
+    Rule {
         crate_name: "mamparo-cli",
         uses: PUBLISHED,
         tests_with: &["mamparo-testkit"],
@@ -100,6 +105,7 @@ const PUBLISHED: &[&str] = &[
     "mamparo-postgres",
     "mamparo-rabbitmq",
     "mamparo-redis",
+    "mamparo-aws",
 ];
 const ALL: &[&str] = &[
     "mamparo-core",
@@ -110,6 +116,7 @@ const ALL: &[&str] = &[
     "mamparo-postgres",
     "mamparo-rabbitmq",
     "mamparo-redis",
+    "mamparo-aws",
     "mamparo-testkit",
     "mamparo-cli",
 ];
@@ -135,7 +142,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("sqlx", &["mamparo-postgres"]),
     ("lapin", &["mamparo-rabbitmq"]),
     ("redis", &["mamparo-redis"]),
-    ("aws-sdk", &[]),
+    ("aws-", &["mamparo-aws"]),
 ];
 
 #[test]

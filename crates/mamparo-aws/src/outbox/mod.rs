@@ -1,0 +1,1 @@
+//! Whole steps in one transaction, and the relay that carries what follows from them.

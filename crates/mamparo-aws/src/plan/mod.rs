@@ -1,0 +1,1 @@
+//! All resources as data.

@@ -1,0 +1,3 @@
+//! Transactions, requests and history in DynamoDB.
+
+pub(crate) mod schema;

@@ -1,0 +1,1 @@
+//! Against a local server, started for them.
