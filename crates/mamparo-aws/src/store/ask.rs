@@ -83,14 +83,16 @@ impl DynamoStore {
     ) -> Result<Vec<Record>, BackendError> {
         let mut listed = Vec::new();
         while listed.len() < limit {
-            let ids = self.first_ids(&filter, limit - listed.len()).await?;
-            let Some(last) = ids.last().cloned() else {
-                break;
-            };
+            let wanted = limit - listed.len();
+            let ids = self.first_ids(&filter, wanted).await?;
             let found = self.readable(&ids).await?;
             let in_state = |record: &Record| filter.state.is_none_or(|state| state == record.progress.state);
             listed.extend(found.into_iter().filter(in_state));
-            filter.after = Some(last);
+            if ids.len() < wanted {
+                break;
+            }
+            // Some have moved on since the index knew of them.
+            filter.after = ids.last().cloned();
         }
         Ok(listed)
     }
