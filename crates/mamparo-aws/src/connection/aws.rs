@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
-use aws_sdk_dynamodb::config::ProvideCredentials;
+use aws_sdk_dynamodb::config::{ProvideCredentials, SharedInterceptor};
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
@@ -45,17 +45,33 @@ impl Aws {
     ///
     /// [`Trouble::Refused`] when neither the settings nor the environment name a region, or there are no credentials.
     pub async fn connect(settings: Settings) -> Result<Self, BackendError> {
+        Self::connect_heard(settings, None).await
+    }
+
+    /// All requests pass by the interceptor.
+    pub(crate) async fn connect_heard(
+        settings: Settings,
+        heard: Option<SharedInterceptor>,
+    ) -> Result<Self, BackendError> {
         let config = loader(&settings).load().await;
         if config.region().is_none() {
             let words = "no region is set: set AWS_REGION, or name one in the settings";
             return Err(BackendError::new(Trouble::Refused, words));
         }
         find_credentials(&config).await?;
+        let mut dynamo = aws_sdk_dynamodb::config::Builder::from(&config);
+        let mut sqs = aws_sdk_sqs::config::Builder::from(&config);
+        let mut scheduler = aws_sdk_scheduler::config::Builder::from(&config);
+        if let Some(heard) = heard {
+            dynamo.push_interceptor(heard.clone());
+            sqs.push_interceptor(heard.clone());
+            scheduler.push_interceptor(heard);
+        }
         Ok(Self {
             inner: Arc::new(Inner {
-                dynamo: aws_sdk_dynamodb::Client::new(&config),
-                sqs: aws_sdk_sqs::Client::new(&config),
-                scheduler: aws_sdk_scheduler::Client::new(&config),
+                dynamo: aws_sdk_dynamodb::Client::from_conf(dynamo.build()),
+                sqs: aws_sdk_sqs::Client::from_conf(sqs.build()),
+                scheduler: aws_sdk_scheduler::Client::from_conf(scheduler.build()),
                 config,
                 settings,
             }),

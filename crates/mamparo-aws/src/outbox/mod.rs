@@ -17,5 +17,7 @@ mod notes;
 mod outbox;
 mod postpone;
 mod relay;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use outbox::DynamoOutbox;

@@ -12,7 +12,7 @@ use mamparo_durable::supervise::{Supervised, Supervisor};
 
 use super::carrier::Carrier;
 use super::notes::{Note, Notes};
-use super::relay::Relay;
+use super::relay::{EVERY, Relay};
 use crate::store::DynamoStore;
 
 /// Steps in DynamoDB, and the relay, which ends with it.
@@ -41,6 +41,7 @@ impl DynamoOutbox {
         let relay = Relay {
             carrier: carrier.clone(),
             notes: notes.clone(),
+            every: EVERY,
         };
         let relay = Supervisor::new().listener(listener).worker(relay).run();
         Self {

@@ -10,8 +10,8 @@ use mamparo_durable::supervise::{Watch, Worker};
 use super::carrier::Carrier;
 use super::notes::{Note, Notes};
 
-/// How often each slot is looked into, a fifth more or less.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often each slot is looked into.
+pub(super) const EVERY: Duration = Duration::from_secs(10);
 
 /// As many notes are carried out at once.
 const AT_ONCE: usize = 16;
@@ -21,6 +21,8 @@ const AT_ONCE: usize = 16;
 pub(super) struct Relay {
     pub(super) carrier: Carrier,
     pub(super) notes: Notes,
+    /// A fifth more or less, so that engines don't look in step.
+    pub(super) every: Duration,
 }
 
 impl Worker for Relay {
@@ -35,7 +37,7 @@ impl Worker for Relay {
                     Ok(_) => watch.works(),
                     Err(error) => watch.fails(&error),
                 }
-                watch.pause(EVERY.mul_f64(fastrand::f64().mul_add(0.4, 0.8))).await;
+                watch.pause(self.every.mul_f64(fastrand::f64().mul_add(0.4, 0.8))).await;
             }
             Ok(())
         })
@@ -44,7 +46,7 @@ impl Worker for Relay {
 
 impl Relay {
     /// Carries out all that was left; one that fails stops no other. Returns how many were done.
-    pub(super) async fn round(&self, watch: &Watch) -> Result<u64, BackendError> {
+    async fn round(&self, watch: &Watch) -> Result<u64, BackendError> {
         let (mut done, mut failed) = (0, None);
         for slot in Notes::slots() {
             let mut from = None;

@@ -23,6 +23,8 @@ mod item;
 mod read;
 pub(crate) mod schema;
 mod store;
+#[cfg(test)]
+pub(crate) mod tests;
 mod walk;
 
 pub(crate) use batch::{built, dynamo, pauses};

@@ -1,0 +1,5 @@
+//! The store against a local server, and against one whose answers are tampered with.
+
+mod conformance;
+mod faults;
+pub(crate) mod support;
