@@ -53,4 +53,19 @@ impl Names {
     pub(crate) fn schedule_group(&self) -> String {
         format!("{}-schedules", self.prefix)
     }
+
+    /// The queue of the fires that the scheduler could not publish.
+    pub(crate) fn undelivered(&self) -> String {
+        format!("{}-schedules-dlq", self.prefix)
+    }
+
+    /// The role by which the scheduler publishes fires.
+    pub(crate) fn scheduler_role(&self) -> String {
+        format!("{}-scheduler", self.prefix)
+    }
+
+    /// The table of dead letters.
+    pub(crate) fn letters(&self) -> String {
+        format!("{}-dead-letters", self.prefix)
+    }
 }

@@ -6,7 +6,8 @@
 
 use std::fmt::Write as _;
 
-use aws_smithy_types::base64;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use mamparo_core::InvalidSetting;
 use mamparo_durable::backend::{Message, QueueName, Request};
 use mamparo_durable::machine::{Label, Schedule, Terms, TransactionId, Utc};
@@ -56,7 +57,7 @@ pub(super) fn write(message: &Message) -> String {
             kind: request.kind.as_str().to_owned(),
             dependency: text(request.dependency.as_ref()),
             trace: text(request.trace.as_ref()),
-            body: base64::encode(&request.body),
+            body: BASE64_STANDARD.encode(&request.body),
         }),
     }
 }
@@ -97,7 +98,8 @@ pub(super) fn read(
 
 fn request(sent: Sent) -> Result<Request, InvalidSetting> {
     let id = TransactionId::new(&sent.transaction_id)?;
-    let body = base64::decode(&sent.body)
+    let body = BASE64_STANDARD
+        .decode(&sent.body)
         .map_err(|error| refused(error.to_string(), "must have its body in base64"))?;
     // As much of the terms as a request says.
     let mut terms = Terms::new(id, sent.kind.as_str(), &Policy::default(), Utc::MIN);

@@ -1,10 +1,11 @@
 //! Servers of one test, or of one test program: on a free port of loopback, with their own folder, gone with their owner.
 //!
+//! - [`PrivateMoto`] answers as AWS does
 //! - [`PrivatePostgres`] is a PostgreSQL that a test stops, kills and starts again
 //! - [`PrivateRabbit`] is a RabbitMQ that a test stops, kills and starts again
 //! - [`PrivateRedis`] is a Redis that a test stops, kills and starts again
 //!
-//! Their programs are installed by `scripts/peers`. However the test program ends, also by a signal, the server is stopped
+//! Their programs are installed by `scripts/peers`, moto by `scripts/peer-moto`. However the test program ends, also by a signal, the server is stopped
 //! and its folder removed. They run in real time.
 //!
 //! ```no_run
@@ -19,6 +20,7 @@
 //! ```
 
 mod folder;
+mod moto;
 mod postgres;
 mod programs;
 mod rabbit;
@@ -26,6 +28,7 @@ mod redis;
 #[cfg(test)]
 mod tests;
 
+pub use moto::PrivateMoto;
 pub use postgres::PrivatePostgres;
 pub use rabbit::PrivateRabbit;
 pub use redis::PrivateRedis;

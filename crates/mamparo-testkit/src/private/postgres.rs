@@ -1,13 +1,13 @@
 //! A PostgreSQL of one's own.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tokio::sync::OnceCell;
 
 use super::folder::Folder;
-use super::programs::{Account, find};
+use super::programs::{Account, find, free_address};
 
 /// Where Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -212,9 +212,4 @@ fn program(name: &str) -> String {
 
 fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
-}
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("a bound socket's address")
 }

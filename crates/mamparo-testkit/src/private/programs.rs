@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -60,4 +61,10 @@ fn version(folder: &Path) -> u32 {
     let name = folder.parent().and_then(Path::file_name);
     name.and_then(|name| name.to_str()?.parse().ok())
         .unwrap_or(0)
+}
+
+/// An address that nobody listens on for now.
+pub(super) fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("a bound socket's address")
 }

@@ -1,7 +1,7 @@
 //! A Redis of one's own.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::folder::Folder;
-use super::programs::{Account, find};
+use super::programs::{Account, find, free_address};
 
 /// How long it may take to start or to stop, in steps of [`STEP`].
 const STEPS: usize = 500;
@@ -223,9 +223,4 @@ fn ask(address: SocketAddr, line: &str) -> io::Result<String> {
     let mut answer = [0; 4096];
     let length = stream.read(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
-}
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("a bound socket's address")
 }

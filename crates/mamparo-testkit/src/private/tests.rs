@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::programs::{Account, find};
-use super::{PrivatePostgres, PrivateRabbit, PrivateRedis};
+use super::{PrivateMoto, PrivatePostgres, PrivateRabbit, PrivateRedis};
 
 /// Asks for TLS, which it refuses with one byte: enough to know a PostgreSQL by.
 fn answers(address: SocketAddr) -> bool {
@@ -75,6 +75,19 @@ async fn a_rabbitmq_answers_until_it_is_killed_and_again_after_a_restart() {
     assert!(TcpStream::connect(address).is_ok());
     drop(server);
     assert!(TcpStream::connect(address).is_err() && !folder.exists());
+}
+
+#[tokio::test]
+async fn a_moto_answers_until_it_is_killed_and_again_after_a_restart() {
+    let server = PrivateMoto::start().await;
+    server.reset().await;
+    server.kill().await;
+    assert!(TcpStream::connect(server.address()).is_err());
+    server.restart().await;
+    let address = server.address();
+    assert!(TcpStream::connect(address).is_ok());
+    drop(server);
+    assert!(TcpStream::connect(address).is_err());
 }
 
 #[test]
