@@ -12,6 +12,7 @@
 //! | `scheduler` | EventBridge Scheduler |
 //! | `plan` | all resources as data: printed, made, checked |
 
+mod backend;
 mod connection;
 mod names;
 mod outbox;

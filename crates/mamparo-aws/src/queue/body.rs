@@ -77,10 +77,7 @@ pub(crate) fn fire(id: &TransactionId, schedule: &Schedule) -> String {
 /// # Errors
 ///
 /// [`InvalidSetting`] that says in one line what is wrong.
-pub(super) fn read(
-    queue: QueueName,
-    body: &str,
-) -> Result<(Message, Option<Utc>), InvalidSetting> {
+pub(super) fn read(queue: QueueName, body: &str) -> Result<(Message, Option<Utc>), InvalidSetting> {
     match queue {
         QueueName::Answers => Ok((Message::from_json(queue, body.as_bytes())?, None)),
         QueueName::Fires => {
@@ -212,8 +209,20 @@ mod tests {
     #[test]
     fn a_message_that_makes_no_sense_is_refused_in_one_line() {
         let refuse = |queue, body| read(queue, body).unwrap_err().to_string();
-        assert!(refuse(QueueName::Fires, r#"{"transaction_id":"t","attempt":0,"seq":0}"#).contains("attempt = 0"));
-        assert!(refuse(QueueName::Fires, r#"{"transaction_id":"t","attempt":1,"seq":0,"due":-1}"#).contains("instant"));
+        assert!(
+            refuse(
+                QueueName::Fires,
+                r#"{"transaction_id":"t","attempt":0,"seq":0}"#
+            )
+            .contains("attempt = 0")
+        );
+        assert!(
+            refuse(
+                QueueName::Fires,
+                r#"{"transaction_id":"t","attempt":1,"seq":0,"due":-1}"#
+            )
+            .contains("instant")
+        );
         let body = r#"{"transaction_id":"t","attempt":1,"seq":0,"kind":"k","body":"?"}"#;
         assert!(refuse(QueueName::Requests, body).contains("base64"));
         assert!(!refuse(QueueName::Requests, "{\n\n").contains('\n'));

@@ -122,7 +122,11 @@ async fn alone<T: Entry>(
 ) -> Result<(), BackendError> {
     for attempt in 0..ALONE {
         if failure.sender_fault {
-            return if T::LEASED { Ok(()) } else { Err(refused(&failure, place)) };
+            return if T::LEASED {
+                Ok(())
+            } else {
+                Err(refused(&failure, place))
+            };
         }
         let pause = PAUSE * 2_u32.pow(attempt);
         tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
@@ -140,8 +144,14 @@ fn refused(failure: &BatchResultErrorEntry, place: &Place) -> BackendError {
     } else {
         Trouble::Unavailable
     };
-    let (code, said) = (&failure.code, failure.message.as_deref().unwrap_or_default());
-    BackendError::new(kind, format!("SQS refuses a message for {}: {code} {said}", place.about()))
+    let (code, said) = (
+        &failure.code,
+        failure.message.as_deref().unwrap_or_default(),
+    );
+    BackendError::new(
+        kind,
+        format!("SQS refuses a message for {}: {code} {said}", place.about()),
+    )
 }
 
 /// One error is everybody's.
@@ -164,7 +174,8 @@ impl Entry for Outgoing {
                 request = request.entries(entry.request(number)?);
             }
             let sent = request.send().await;
-            sent.map(|done| done.failed).map_err(|error| trouble(Service::Sqs, &place.about(), error))
+            sent.map(|done| done.failed)
+                .map_err(|error| trouble(Service::Sqs, &place.about(), error))
         })
     }
 }
@@ -187,7 +198,10 @@ impl Outgoing {
 
 fn count(value: i64) -> Result<MessageAttributeValue, BackendError> {
     let attribute = MessageAttributeValue::builder().data_type("Number");
-    attribute.string_value(value.to_string()).build().map_err(unbuilt)
+    attribute
+        .string_value(value.to_string())
+        .build()
+        .map_err(unbuilt)
 }
 
 fn unbuilt(error: impl std::error::Error + Send + Sync + 'static) -> BackendError {
@@ -209,7 +223,8 @@ impl Entry for Delete {
                 request = request.entries(one.receipt_handle(&entry.0).build().map_err(unbuilt)?);
             }
             let sent = request.send().await;
-            sent.map(|done| done.failed).map_err(|error| trouble(Service::Sqs, &place.about(), error))
+            sent.map(|done| done.failed)
+                .map_err(|error| trouble(Service::Sqs, &place.about(), error))
         })
     }
 }
@@ -233,7 +248,8 @@ impl Entry for Hide {
                 request = request.entries(one.build().map_err(unbuilt)?);
             }
             let sent = request.send().await;
-            sent.map(|done| done.failed).map_err(|error| trouble(Service::Sqs, &place.about(), error))
+            sent.map(|done| done.failed)
+                .map_err(|error| trouble(Service::Sqs, &place.about(), error))
         })
     }
 }

@@ -166,7 +166,11 @@ mod tests {
     async fn what_comes_while_others_are_under_way_goes_together_and_each_is_told_its_own() {
         let (gather, batches) = slow(usize::MAX);
         let ends = join_all((0..108).map(|n| gather.all(vec![(n, 1)]))).await;
-        assert!(ends.iter().enumerate().all(|(n, end)| end.is_ok() == (n % 2 == 0)));
+        assert!(
+            ends.iter()
+                .enumerate()
+                .all(|(n, end)| end.is_ok() == (n % 2 == 0))
+        );
         let batches = batches.lock().unwrap();
         assert!(batches.iter().all(|batch| batch.len() <= BATCH));
         assert_eq!(batches.iter().map(Vec::len).sum::<usize>(), 108);

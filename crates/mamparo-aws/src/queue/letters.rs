@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, ReturnValue, Select, TransactWriteItem};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Delete, Put, ReturnValue, Select, TransactWriteItem,
+};
 use aws_sdk_sqs::types::Message;
 use mamparo_durable::backend::{BackendError, DeadLetter, QueueName, Trouble};
 use mamparo_durable::machine::{Label, Utc};
@@ -96,7 +98,8 @@ impl Letters {
         item.insert(DELIVERIES.into(), number(deliveries));
         let put = self.aws.dynamo().put_item().table_name(self.table());
         let put = put.set_item(Some(item)).send().await;
-        put.map(drop).map_err(|error| trouble(Service::DynamoDb, &self.about(), error))
+        put.map(drop)
+            .map_err(|error| trouble(Service::DynamoDb, &self.about(), error))
     }
 
     /// A number that no letter has, greater than those given before.
@@ -115,7 +118,9 @@ impl Letters {
             .await
             .map_err(|error| trouble(Service::DynamoDb, &self.about(), error))?;
         let last = counted.attributes.and_then(|item| read(&item, LAST));
-        last.ok_or_else(|| BackendError::new(Trouble::Corrupt, format!("{} does not count", self.about())))
+        last.ok_or_else(|| {
+            BackendError::new(Trouble::Corrupt, format!("{} does not count", self.about()))
+        })
     }
 
     /// Reads letters in the order of their numbers.
@@ -144,7 +149,12 @@ impl Letters {
                 .send()
                 .await
                 .map_err(|error| trouble(Service::DynamoDb, &self.about(), error))?;
-            letters.extend(page.items.unwrap_or_default().iter().map(|item| self.letter(item)));
+            letters.extend(
+                page.items
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|item| self.letter(item)),
+            );
             start = page.last_evaluated_key;
             if start.is_none() {
                 break;
@@ -196,10 +206,13 @@ impl Letters {
 
     /// Returns what a letter says, as it stood in the queue.
     pub(super) async fn body(&self, number: u64) -> Result<Option<String>, BackendError> {
-        Ok(self.item(number).await?.and_then(|mut item| match item.remove(BODY) {
-            Some(AttributeValue::S(body)) => Some(body),
-            _ => None,
-        }))
+        Ok(self
+            .item(number)
+            .await?
+            .and_then(|mut item| match item.remove(BODY) {
+                Some(AttributeValue::S(body)) => Some(body),
+                _ => None,
+            }))
     }
 
     async fn item(&self, number: u64) -> Result<Option<Item>, BackendError> {
@@ -297,8 +310,11 @@ impl Letters {
                 taken.number - 1,
             ),
         };
-        self.file(&taken.body, &why.as_str().into(), deliveries).await?;
-        net.deletes.all(vec![(entries::Delete(taken.handle), 0)]).await
+        self.file(&taken.body, &why.as_str().into(), deliveries)
+            .await?;
+        net.deletes
+            .all(vec![(entries::Delete(taken.handle), 0)])
+            .await
     }
 
     fn table(&self) -> String {
@@ -315,7 +331,9 @@ fn was_gone(error: &TransactWriteItemsError) -> bool {
         return false;
     };
     let reasons = cancelled.cancellation_reasons();
-    reasons.iter().any(|reason| reason.code() == Some("ConditionalCheckFailed"))
+    reasons
+        .iter()
+        .any(|reason| reason.code() == Some("ConditionalCheckFailed"))
 }
 
 fn unbuilt(error: impl std::error::Error + Send + Sync + 'static) -> BackendError {

@@ -80,13 +80,18 @@ impl Core {
 
     /// Those of the receipts whose leases are not over.
     fn in_hand<'a>(&self, receipts: &'a [Receipt]) -> Vec<(&'a Receipt, Arc<Taken>)> {
-        let mine = receipts.iter().map(|receipt| (receipt, self.held.get(receipt)));
-        mine.filter_map(|(receipt, taken)| Some((receipt, taken?))).collect()
+        let mine = receipts
+            .iter()
+            .map(|receipt| (receipt, self.held.get(receipt)));
+        mine.filter_map(|(receipt, taken)| Some((receipt, taken?)))
+            .collect()
     }
 
     pub(super) async fn acknowledge(&self, receipts: Vec<Receipt>) -> Result<(), BackendError> {
         let mine = self.in_hand(&receipts);
-        let deletes = mine.iter().map(|(_, taken)| (Delete(taken.handle.clone()), 0));
+        let deletes = mine
+            .iter()
+            .map(|(_, taken)| (Delete(taken.handle.clone()), 0));
         self.deletes.all(deletes.collect()).await?;
         for (receipt, _) in mine {
             self.held.remove(receipt);
@@ -96,7 +101,9 @@ impl Core {
 
     async fn hide(&self, receipts: &[Receipt], wait: Duration) -> Result<(), BackendError> {
         let mine = self.in_hand(receipts);
-        let hides = mine.iter().map(|(_, taken)| (Hide(taken.handle.clone(), wait), 0));
+        let hides = mine
+            .iter()
+            .map(|(_, taken)| (Hide(taken.handle.clone(), wait), 0));
         self.hides.all(hides.collect()).await
     }
 
@@ -130,7 +137,11 @@ impl Core {
     }
 
     /// Puts a copy into the queue for which this delivery does not count, and removes what is in hand.
-    pub(super) async fn copy(&self, receipt: &Receipt, delay: Duration) -> Result<(), BackendError> {
+    pub(super) async fn copy(
+        &self,
+        receipt: &Receipt,
+        delay: Duration,
+    ) -> Result<(), BackendError> {
         let Some(taken) = self.held.get(receipt) else {
             return Ok(());
         };
@@ -170,7 +181,12 @@ impl Core {
             .await
             .map_err(|error| trouble(Service::Sqs, &self.place.about(), error))?;
         let counts = asked.attributes.unwrap_or_default();
-        let count = |name| counts.get(&name).and_then(|count| count.parse().ok()).unwrap_or(0);
+        let count = |name| {
+            counts
+                .get(&name)
+                .and_then(|count| count.parse().ok())
+                .unwrap_or(0)
+        };
         let hidden: u64 = count(Attribute::ApproximateNumberOfMessagesNotVisible);
         // SQS does not tell apart what is in hand and what was given back with a delay; of the latter only our own is known.
         let given_back = self.held.later().min(hidden);

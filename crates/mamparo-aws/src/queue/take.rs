@@ -137,7 +137,9 @@ async fn receive(
     let begins = if wait.is_zero() { asked } else { clock::now() };
     let whole = Duration::from_secs(lease_seconds(lease).unsigned_abs().into());
     let until = clock::later(begins, whole);
-    let sorted = messages.into_iter().map(|message| sort(queue, message, until));
+    let sorted = messages
+        .into_iter()
+        .map(|message| sort(queue, message, until));
     let sorted = join_all(sorted).await;
     Ok(sorted.into_iter().flatten().collect())
 }
@@ -191,7 +193,11 @@ async fn sort(queue: &Core, message: types::Message, until: Instant) -> Option<D
             let why = format!("delivered {} times", number - 1);
             drop(queue.file(&receipt, why.as_str().into(), number - 1).await);
         }
-        Err(error) => drop(queue.file(&receipt, error.to_string().as_str().into(), number).await),
+        Err(error) => drop(
+            queue
+                .file(&receipt, error.to_string().as_str().into(), number)
+                .await,
+        ),
         Ok((_, Some(due))) if due > queue.place.aws().now() => {
             let wait = due.since(queue.place.aws().now()).min(LONGEST_DELAY);
             drop(queue.copy(&receipt, wait).await);
@@ -221,7 +227,9 @@ pub(super) fn taken(message: &types::Message, now: Utc) -> Taken {
         handle: message.receipt_handle.clone().unwrap_or_default(),
         body: message.body.clone().unwrap_or_default(),
         number: u32::try_from(number).unwrap_or(u32::MAX),
-        since: since.and_then(|at| Utc::from_millis(at).ok()).unwrap_or(now),
+        since: since
+            .and_then(|at| Utc::from_millis(at).ok())
+            .unwrap_or(now),
     }
 }
 

@@ -114,10 +114,14 @@ pub(super) async fn read(aws: &Aws, name: &str) -> Result<Option<Known>, Backend
         Ok(found) => Ok(Some(Known {
             name: name.to_owned(),
             expression: found.schedule_expression.unwrap_or_default(),
-            input: found.target.and_then(|target| target.input).unwrap_or_default(),
+            input: found
+                .target
+                .and_then(|target| target.input)
+                .unwrap_or_default(),
         })),
         Err(SdkError::ServiceError(said))
-            if said.err().is_resource_not_found_exception() && !lacks_group(&said.err().to_string()) =>
+            if said.err().is_resource_not_found_exception()
+                && !lacks_group(&said.err().to_string()) =>
         {
             Ok(None)
         }
@@ -136,7 +140,9 @@ pub(super) async fn delete(aws: &Aws, name: &str) -> Result<bool, BackendError> 
         .await;
     match asked {
         Ok(_) => Ok(true),
-        Err(SdkError::ServiceError(said)) if said.err().is_resource_not_found_exception() => Ok(false),
+        Err(SdkError::ServiceError(said)) if said.err().is_resource_not_found_exception() => {
+            Ok(false)
+        }
         // It is just being made or deleted by another; deleting need not be done for the rest to be right.
         Err(SdkError::ServiceError(said)) if said.err().is_conflict_exception() => Ok(false),
         Err(error) => Err(trouble(Service::Scheduler, &about(aws), error)),
@@ -174,6 +180,9 @@ fn about(aws: &Aws) -> String {
 }
 
 fn unbuilt(error: impl std::error::Error + Send + Sync + 'static) -> BackendError {
-    BackendError::new(Trouble::Refused, "a request to EventBridge Scheduler lacks something")
-        .from_source(error)
+    BackendError::new(
+        Trouble::Refused,
+        "a request to EventBridge Scheduler lacks something",
+    )
+    .from_source(error)
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mamparo_durable::backend::{
-    BackendError, BoxFuture, Created, Scheduler, Trouble,
-};
-use mamparo_durable::machine::{Schedule, TransactionId, schedule_name};
 use futures_util::future::join_all;
+use mamparo_durable::backend::{BackendError, BoxFuture, Created, Scheduler, Trouble};
+use mamparo_durable::machine::{Schedule, TransactionId, schedule_name};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::create::{self, Asked, Destination, Known};
@@ -58,7 +56,11 @@ impl EventBridge {
 }
 
 impl Inner {
-    async fn create(&self, id: &TransactionId, schedule: Schedule) -> Result<Created, BackendError> {
+    async fn create(
+        &self,
+        id: &TransactionId,
+        schedule: Schedule,
+    ) -> Result<Created, BackendError> {
         // It is never closed.
         let _turn = self.turns.acquire().await;
         let known = Known {
@@ -85,7 +87,10 @@ impl Inner {
             tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
             pause *= 2;
         }
-        let message = format!("EventBridge Scheduler neither has nor makes schedule {}", known.name);
+        let message = format!(
+            "EventBridge Scheduler neither has nor makes schedule {}",
+            known.name
+        );
         Err(BackendError::new(Trouble::Unavailable, message))
     }
 
@@ -151,7 +156,9 @@ impl Scheduler for EventBridge {
         schedules: Vec<(TransactionId, Schedule)>,
     ) -> BoxFuture<'_, Vec<Result<Created, BackendError>>> {
         Box::pin(async move {
-            let all = schedules.iter().map(|(id, schedule)| self.0.create(id, *schedule));
+            let all = schedules
+                .iter()
+                .map(|(id, schedule)| self.0.create(id, *schedule));
             join_all(all).await
         })
     }
@@ -173,6 +180,9 @@ mod tests {
     #[test]
     fn the_role_is_of_the_account_and_partition_of_the_queue() {
         let arn = "arn:aws-cn:sqs:cn-north-1:123456789012:mamparo-fires";
-        assert_eq!(role(arn, "mamparo-scheduler"), "arn:aws-cn:iam::123456789012:role/mamparo-scheduler");
+        assert_eq!(
+            role(arn, "mamparo-scheduler"),
+            "arn:aws-cn:iam::123456789012:role/mamparo-scheduler"
+        );
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mamparo_core::clock::SystemClock;
 use mamparo_durable::backend::{Backend, Queue, QueueName};
 use mamparo_durable::memory::Memory;
-use mamparo_core::clock::SystemClock;
 
 use super::harness::{Harness, Manner};
 use super::resources;

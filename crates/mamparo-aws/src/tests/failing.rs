@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use mamparo_durable::backend::{BackendError, Created, Queue as _, QueueName, Scheduler as _, Trouble};
+use mamparo_durable::backend::{
+    BackendError, Created, Queue as _, QueueName, Scheduler as _, Trouble,
+};
 use mamparo_durable::machine::Utc;
 
 use super::resources::settings;
@@ -27,7 +29,9 @@ async fn create(
     name: &str,
     fire_at: Utc,
 ) -> Result<Created, BackendError> {
-    let mut created = scheduler.create(vec![(id(name), schedule(2, fire_at))]).await;
+    let mut created = scheduler
+        .create(vec![(id(name), schedule(2, fire_at))])
+        .await;
     created.remove(0)
 }
 
@@ -38,7 +42,10 @@ async fn a_schedule_whose_answer_is_lost_is_there_once() {
     let (scheduler, _) = parts(&aws);
     strict.next("CreateSchedule", 1, Act::DoneUnheard);
     let created = create(&scheduler, "t", now().plus(HOUR)).await.unwrap();
-    assert!(matches!(created, Created::New | Created::Same), "{created:?}");
+    assert!(
+        matches!(created, Created::New | Created::Same),
+        "{created:?}"
+    );
     assert_eq!(count(&aws).await.unwrap(), 1);
     assert_eq!(strict.refused(), [""; 0]);
 }
@@ -47,13 +54,23 @@ async fn a_schedule_whose_answer_is_lost_is_there_once() {
 async fn a_schedule_that_is_just_being_made_or_deleted_is_asked_for_again() {
     let (aws, strict) = behind_proxy().await;
     let (scheduler, _) = parts(&aws);
-    let busy = Act::Refuse(409, "ConflictException", "Schedule retry-t-2 is being deleted");
+    let busy = Act::Refuse(
+        409,
+        "ConflictException",
+        "Schedule retry-t-2 is being deleted",
+    );
     strict.next("CreateSchedule", 2, busy.clone());
-    assert_eq!(create(&scheduler, "t", now().plus(HOUR)).await.unwrap(), Created::New);
+    assert_eq!(
+        create(&scheduler, "t", now().plus(HOUR)).await.unwrap(),
+        Created::New
+    );
     assert_eq!(strict.count("CreateSchedule"), 3);
     strict.next("CreateSchedule", 1_000, busy);
     let error = create(&scheduler, "u", now().plus(HOUR)).await.unwrap_err();
-    assert!(error.is_transient() && error.to_string().contains("retry-u-2"), "{error}");
+    assert!(
+        error.is_transient() && error.to_string().contains("retry-u-2"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -78,13 +95,34 @@ async fn whatever_the_id_the_service_takes_it() {
     let (aws, strict) = behind_proxy().await;
     let (scheduler, _) = parts(&aws);
     let long = "x".repeat(256);
-    let ids = ["a", "t'ñ😀 \u{ffff}", "with/slash", "..", "a-2", "UPPER_lower.9", long.as_str()];
+    let ids = [
+        "a",
+        "t'ñ😀 \u{ffff}",
+        "with/slash",
+        "..",
+        "a-2",
+        "UPPER_lower.9",
+        long.as_str(),
+    ];
     for id in ids {
-        assert_eq!(create(&scheduler, id, now().plus(HOUR)).await.unwrap(), Created::New, "{id}");
-        assert_eq!(create(&scheduler, id, now().plus(HOUR * 2)).await.unwrap(), Created::Conflict);
+        assert_eq!(
+            create(&scheduler, id, now().plus(HOUR)).await.unwrap(),
+            Created::New,
+            "{id}"
+        );
+        assert_eq!(
+            create(&scheduler, id, now().plus(HOUR * 2)).await.unwrap(),
+            Created::Conflict
+        );
     }
-    assert_eq!(create(&scheduler, "far", Utc::MAX).await.unwrap(), Created::New);
-    assert_eq!(create(&scheduler, "far", Utc::MAX).await.unwrap(), Created::Same);
+    assert_eq!(
+        create(&scheduler, "far", Utc::MAX).await.unwrap(),
+        Created::New
+    );
+    assert_eq!(
+        create(&scheduler, "far", Utc::MAX).await.unwrap(),
+        Created::Same
+    );
     assert_eq!(strict.refused(), [""; 0]);
     assert_eq!(count(&aws).await.unwrap(), ids.len() as u64 + 1);
 }
@@ -105,14 +143,26 @@ async fn an_instant_that_only_the_service_calls_past_goes_to_the_queue() {
 async fn a_group_that_is_gone_is_told_in_one_line() {
     let (aws, strict) = behind_proxy().await;
     let (scheduler, _) = parts(&aws);
-    let gone = Act::Refuse(404, "ResourceNotFoundException", "Schedule group test does not exist.");
+    let gone = Act::Refuse(
+        404,
+        "ResourceNotFoundException",
+        "Schedule group test does not exist.",
+    );
     strict.next("CreateSchedule", 1, gone);
     let error = create(&scheduler, "t", now().plus(HOUR)).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Incompatible);
     let line = error.to_string();
-    assert!(line.contains("schedule group test-") && line.contains("mamparo aws apply"), "{line}");
+    assert!(
+        line.contains("schedule group test-") && line.contains("mamparo aws apply"),
+        "{line}"
+    );
     let group = aws.names().schedule_group();
-    aws.scheduler().delete_schedule_group().name(group).send().await.unwrap();
+    aws.scheduler()
+        .delete_schedule_group()
+        .name(group)
+        .send()
+        .await
+        .unwrap();
     let error = create(&scheduler, "t", now()).await.unwrap_err();
     assert!(error.to_string().contains("mamparo aws apply"), "{error}");
     scheduler.delete(id("t"), 2, 0).await.unwrap();
@@ -126,7 +176,10 @@ async fn of_a_batch_that_is_done_in_part_the_rest_is_done_alone() {
     queue.publish(answers(10)).await.unwrap();
     assert_eq!(strict.count("SendMessageBatch"), 6);
     let taken = take(&queue, 10, SHORT).await;
-    assert_eq!(names(&taken), (0..10).map(|n| format!("t{n}")).collect::<Vec<_>>());
+    assert_eq!(
+        names(&taken),
+        (0..10).map(|n| format!("t{n}")).collect::<Vec<_>>()
+    );
     let receipts: Vec<_> = taken.iter().map(|it| it.receipt.clone()).collect();
     strict.next("ChangeMessageVisibilityBatch", 1, Act::InPart);
     queue.extend(receipts.clone(), LONG).await.unwrap();
@@ -199,16 +252,44 @@ async fn what_an_operator_must_mend_is_told_in_one_line() {
     let queue = SqsQueue::new(&aws, QueueName::Answers);
     queue.publish(answers(1)).await.unwrap();
     for (status, code, words, says) in [
-        (403, "ExpiredToken", "The security token included in the request is expired", "expired token"),
+        (
+            403,
+            "ExpiredToken",
+            "The security token included in the request is expired",
+            "expired token",
+        ),
         (403, "RequestExpired", "Request has expired.", "clock"),
-        (403, "SignatureDoesNotMatch", "Signature expired: 20300101T000000Z is now earlier", "clock"),
-        (403, "InvalidClientTokenId", "The security token included in the request is invalid.", "credentials"),
-        (403, "AccessDeniedException", "User is not authorized", "mamparo aws plan"),
-        (400, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.", "mamparo aws apply"),
+        (
+            403,
+            "SignatureDoesNotMatch",
+            "Signature expired: 20300101T000000Z is now earlier",
+            "clock",
+        ),
+        (
+            403,
+            "InvalidClientTokenId",
+            "The security token included in the request is invalid.",
+            "credentials",
+        ),
+        (
+            403,
+            "AccessDeniedException",
+            "User is not authorized",
+            "mamparo aws plan",
+        ),
+        (
+            400,
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "The specified queue does not exist.",
+            "mamparo aws apply",
+        ),
     ] {
         strict.next("ReceiveMessage", 1, Act::Refuse(status, code, words));
         let error = queue.take(1, LONG).await.unwrap_err().to_string();
-        assert!(error.starts_with("SQS ") && error.contains(says) && !error.contains('\n'), "{code}: {error}");
+        assert!(
+            error.starts_with("SQS ") && error.contains(says) && !error.contains('\n'),
+            "{code}: {error}"
+        );
     }
     assert_eq!(take(&queue, 1, LONG).await.len(), 1, "nothing is lost");
 }
@@ -222,8 +303,14 @@ async fn a_queue_that_is_not_there_is_told_and_found_once_it_is() {
     let error = queue.publish(answers(1)).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Incompatible);
     let line = error.to_string();
-    assert!(line.contains(&aws.names().queue(QueueName::Answers)), "{line}");
-    assert!(line.contains("region") && line.contains("mamparo aws apply"), "{line}");
+    assert!(
+        line.contains(&aws.names().queue(QueueName::Answers)),
+        "{line}"
+    );
+    assert!(
+        line.contains("region") && line.contains("mamparo aws apply"),
+        "{line}"
+    );
     super::resources::make(&aws).await;
     queue.publish(answers(1)).await.unwrap();
     assert_eq!(take(&queue, 1, LONG).await.len(), 1);
@@ -233,7 +320,9 @@ async fn a_queue_that_is_not_there_is_told_and_found_once_it_is() {
 #[tokio::test]
 async fn a_service_that_is_away_is_told_in_time() {
     let strict = Strict::before("127.0.0.1:1".parse().unwrap()).await;
-    let settings = settings(&strict.url()).timeout(SHORT).attempt_timeout(SHORT);
+    let settings = settings(&strict.url())
+        .timeout(SHORT)
+        .attempt_timeout(SHORT);
     let aws = Aws::connect(settings.build().unwrap()).await.unwrap();
     let queue = SqsQueue::new(&aws, QueueName::Answers);
     let error = queue.take(1, LONG).await.unwrap_err();

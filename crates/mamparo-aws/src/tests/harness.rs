@@ -89,7 +89,11 @@ impl Firing {
                         self.known.insert(key.clone(), plan);
                     }
                 }
-                if self.known.get(&key).is_some_and(|plan| plan.when <= self.aws.now()) {
+                if self
+                    .known
+                    .get(&key)
+                    .is_some_and(|plan| plan.when <= self.aws.now())
+                {
                     self.fire(&key).await;
                 }
             }
@@ -99,11 +103,15 @@ impl Firing {
 
     async fn list(&self) -> Vec<(String, String)> {
         let listed = self.aws.scheduler().list_schedules();
-        let listed = listed.group_name(self.aws.names().schedule_group()).max_results(100);
+        let listed = listed
+            .group_name(self.aws.names().schedule_group())
+            .max_results(100);
         let mut pages = listed.into_paginator().items().send();
         let mut all = Vec::new();
         while let Some(Ok(it)) = pages.next().await {
-            let made = it.creation_date.map_or_else(String::new, |at| at.to_string());
+            let made = it
+                .creation_date
+                .map_or_else(String::new, |at| at.to_string());
             all.push((it.name.unwrap(), made));
         }
         all
@@ -112,7 +120,12 @@ impl Firing {
     /// `None` if it was deleted meanwhile.
     async fn read(&mut self, name: &str) -> Option<Plan> {
         let group = self.aws.names().schedule_group();
-        let asked = self.aws.scheduler().get_schedule().name(name).group_name(group);
+        let asked = self
+            .aws
+            .scheduler()
+            .get_schedule()
+            .name(name)
+            .group_name(group);
         let found = asked.send().await.ok()?;
         let target = found.target.unwrap();
         let input = target.input.unwrap();
@@ -139,13 +152,22 @@ impl Firing {
         let sqs = self.aws.sqs();
         let found = sqs.get_queue_url().queue_name(&plan.queue).send().await;
         let url = found.unwrap().queue_url.unwrap();
-        let times = if self.manner.twice && self.rng.u32(..4) == 0 { 2 } else { 1 };
+        let times = if self.manner.twice && self.rng.u32(..4) == 0 {
+            2
+        } else {
+            1
+        };
         for _ in 0..times {
             let sent = sqs.send_message().queue_url(&url).message_body(&plan.input);
             sent.send().await.unwrap();
         }
         // It may have been deleted after it fired: so it is with the service.
         let delete = self.aws.scheduler().delete_schedule().name(&key.0);
-        drop(delete.group_name(self.aws.names().schedule_group()).send().await);
+        drop(
+            delete
+                .group_name(self.aws.names().schedule_group())
+                .send()
+                .await,
+        );
     }
 }

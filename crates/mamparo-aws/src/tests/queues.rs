@@ -39,7 +39,12 @@ async fn the_largest_requests_travel_whole_however_many_at_once() {
     queue.publish((0..7).map(request).collect()).await.unwrap();
     let mut taken = take(&queue, 7, LONG).await;
     taken.sort_by_key(|delivery| delivery.message.id().to_string());
-    assert!(taken.into_iter().map(|it| it.message).eq((0..7).map(request)));
+    assert!(
+        taken
+            .into_iter()
+            .map(|it| it.message)
+            .eq((0..7).map(request))
+    );
     assert_eq!(strict.refused(), [""; 0]);
 }
 
@@ -53,7 +58,12 @@ async fn what_many_do_at_once_shares_requests() {
     let sends = strict.count("SendMessageBatch");
     assert!(sends <= 60, "{sends} requests for 400 messages");
     let taken = take(&queue, 400, LONG).await;
-    let done = join_all(taken.iter().map(|it| queue.acknowledge(vec![it.receipt.clone()]))).await;
+    let done = join_all(
+        taken
+            .iter()
+            .map(|it| queue.acknowledge(vec![it.receipt.clone()])),
+    )
+    .await;
     assert!(done.into_iter().all(|it| it.is_ok()));
     let deletes = strict.count("DeleteMessageBatch");
     assert!(deletes <= 60, "{deletes} requests for 400 messages");
@@ -119,8 +129,15 @@ async fn what_can_not_be_read_is_buried_and_can_be_sent_back() {
     put(&aws, &aws.names().queue(QueueName::Answers), "nonsense").await;
     assert!(is_empty(&queue).await);
     let dead = queue.dead(None, 10).await.unwrap();
-    assert_eq!((dead.len(), &dead[0].message, dead[0].deliveries), (1, &None, 1));
-    assert!(dead[0].why.as_str().starts_with("message = "), "{:?}", dead[0].why);
+    assert_eq!(
+        (dead.len(), &dead[0].message, dead[0].deliveries),
+        (1, &None, 1)
+    );
+    assert!(
+        dead[0].why.as_str().starts_with("message = "),
+        "{:?}",
+        dead[0].why
+    );
     assert_eq!(queue.requeue(vec![dead[0].number]).await.unwrap(), 1);
     assert!(is_empty(&queue).await);
     let again = queue.dead(Some(dead[0].number), 10).await.unwrap();
@@ -135,15 +152,26 @@ async fn what_the_redrive_policy_has_caught_is_among_the_dead_letters() {
     queue.publish(vec![answer("t")]).await.unwrap();
     let url = url(&aws, &aws.names().queue(QueueName::Answers)).await;
     for _ in 0..=NET {
-        let taken = aws.sqs().receive_message().queue_url(&url).visibility_timeout(0);
+        let taken = aws
+            .sqs()
+            .receive_message()
+            .queue_url(&url)
+            .visibility_timeout(0);
         drop(taken.send().await.unwrap());
     }
     assert_eq!(queue.depth().await.unwrap().dead, 1);
     let dead = queue.dead(None, 10).await.unwrap();
-    assert_eq!((dead[0].message.as_ref(), dead[0].deliveries), (Some(&answer("t")), NET));
+    assert_eq!(
+        (dead[0].message.as_ref(), dead[0].deliveries),
+        (Some(&answer("t")), NET)
+    );
     assert!(dead[0].why.as_str().contains("redrive"));
     assert_eq!(queue.requeue(vec![dead[0].number]).await.unwrap(), 1);
-    assert_eq!(take_one(&queue, LONG).await.number, 1, "as if never delivered");
+    assert_eq!(
+        take_one(&queue, LONG).await.number,
+        1,
+        "as if never delivered"
+    );
 }
 
 /// Row: the scheduler can't deliver.
@@ -154,15 +182,27 @@ async fn what_the_scheduler_could_not_deliver_is_among_the_dead_fires() {
     let body = queue::fire(&id("t"), &super::support::schedule(2, Utc::MIN));
     let why = MessageAttributeValue::builder().data_type("String");
     let why = why.string_value("Queue does not exist").build().unwrap();
-    let sent = aws.sqs().send_message().queue_url(url(&aws, &aws.names().undelivered()).await);
-    let sent = sent.message_body(body).message_attributes("ERROR_MESSAGE", why);
+    let sent = aws
+        .sqs()
+        .send_message()
+        .queue_url(url(&aws, &aws.names().undelivered()).await);
+    let sent = sent
+        .message_body(body)
+        .message_attributes("ERROR_MESSAGE", why);
     sent.send().await.unwrap();
     let dead = queue.dead(None, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].deliveries), (1, 0));
     assert!(dead[0].why.as_str().contains("Queue does not exist"));
     assert_eq!(queue.requeue(vec![dead[0].number]).await.unwrap(), 1);
     let fire = take_one(&queue, LONG).await.message;
-    assert_eq!(fire, Message::Fire { id: id("t"), attempt: 2, seq: 0 });
+    assert_eq!(
+        fire,
+        Message::Fire {
+            id: id("t"),
+            attempt: 2,
+            seq: 0
+        }
+    );
 }
 
 #[tokio::test]
@@ -173,10 +213,24 @@ async fn what_was_discarded_is_noted_with_its_reason() {
     let taken = take_one(&queue, LONG).await;
     queue.bury(taken.receipt, "no".into()).await.unwrap();
     let number = queue.dead(None, 1).await.unwrap()[0].number;
-    assert_eq!(queue.discard(vec![number], "nobody needs it".into()).await.unwrap(), 1);
-    let scanned = aws.dynamo().scan().table_name(aws.names().letters()).send().await.unwrap();
+    assert_eq!(
+        queue
+            .discard(vec![number], "nobody needs it".into())
+            .await
+            .unwrap(),
+        1
+    );
+    let scanned = aws
+        .dynamo()
+        .scan()
+        .table_name(aws.names().letters())
+        .send()
+        .await
+        .unwrap();
     let items = scanned.items.unwrap();
-    let noted = items.iter().find(|item| item.get("queue").unwrap().as_s().unwrap() == "answers/discarded");
+    let noted = items
+        .iter()
+        .find(|item| item.get("queue").unwrap().as_s().unwrap() == "answers/discarded");
     assert_eq!(noted.unwrap()["reason"].as_s().unwrap(), "nobody needs it");
     assert_eq!(noted.unwrap()["why"].as_s().unwrap(), "no");
 }

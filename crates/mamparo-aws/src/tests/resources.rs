@@ -65,7 +65,11 @@ async fn queue(aws: &Aws, name: String, net: Option<&str>) -> String {
     }
     let url = request.send().await.unwrap().queue_url.unwrap();
     let asked = aws.sqs().get_queue_attributes().queue_url(url);
-    let asked = asked.attribute_names(QueueAttributeName::QueueArn).send().await.unwrap();
+    let asked = asked
+        .attribute_names(QueueAttributeName::QueueArn)
+        .send()
+        .await
+        .unwrap();
     asked.attributes.unwrap()[&QueueAttributeName::QueueArn].clone()
 }
 
@@ -79,8 +83,12 @@ async fn letters(aws: &Aws) {
         ("queue", KeyType::Hash, ScalarAttributeType::S),
         ("number", KeyType::Range, ScalarAttributeType::N),
     ] {
-        let key = KeySchemaElement::builder().attribute_name(name).key_type(role);
-        let of = AttributeDefinition::builder().attribute_name(name).attribute_type(kind);
+        let key = KeySchemaElement::builder()
+            .attribute_name(name)
+            .key_type(role);
+        let of = AttributeDefinition::builder()
+            .attribute_name(name)
+            .attribute_type(kind);
         request = request
             .key_schema(key.build().unwrap())
             .attribute_definitions(of.build().unwrap());

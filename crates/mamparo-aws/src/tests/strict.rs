@@ -125,7 +125,10 @@ impl Strict {
 
     /// How often an operation was asked for.
     pub(super) fn count(&self, operation: &str) -> usize {
-        lock(&self.inner.seen).iter().filter(|it| *it == operation).count()
+        lock(&self.inner.seen)
+            .iter()
+            .filter(|it| *it == operation)
+            .count()
     }
 
     /// How many requests there were.
@@ -161,7 +164,11 @@ type Answer = Response<Full<Bytes>>;
 impl Inner {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, std::io::Error> {
         let (head, body) = request.into_parts();
-        let body = body.collect().await.map_err(std::io::Error::other)?.to_bytes();
+        let body = body
+            .collect()
+            .await
+            .map_err(std::io::Error::other)?
+            .to_bytes();
         let asked = Asked {
             operation: operation(&head),
             head,
@@ -199,7 +206,9 @@ impl Inner {
             };
         }
         let mut rules = lock(&self.rules);
-        let rule = rules.iter_mut().find(|rule| rule.operation == operation && rule.times > 0)?;
+        let rule = rules
+            .iter_mut()
+            .find(|rule| rule.operation == operation && rule.times > 0)?;
         if rule.after > 0 {
             rule.after -= 1;
             return None;
@@ -212,7 +221,9 @@ impl Inner {
     async fn objection(&self, asked: &Asked) -> Option<String> {
         match asked.operation.as_str() {
             "CreateSchedule" => schedule(asked),
-            "SendMessageBatch" | "DeleteMessageBatch" | "ChangeMessageVisibilityBatch" => batch(asked),
+            "SendMessageBatch" | "DeleteMessageBatch" | "ChangeMessageVisibilityBatch" => {
+                batch(asked)
+            }
             _ => None,
         }
     }
@@ -228,9 +239,16 @@ impl Inner {
         *request.uri_mut() = asked.head.uri.clone();
         *request.headers_mut() = asked.head.headers.clone();
         request.headers_mut().remove("content-length");
-        let answer = sender.send_request(request).await.map_err(std::io::Error::other)?;
+        let answer = sender
+            .send_request(request)
+            .await
+            .map_err(std::io::Error::other)?;
         let (mut head, body) = answer.into_parts();
-        let body = body.collect().await.map_err(std::io::Error::other)?.to_bytes();
+        let body = body
+            .collect()
+            .await
+            .map_err(std::io::Error::other)?
+            .to_bytes();
         head.headers.remove("connection");
         head.headers.remove("transfer-encoding");
         // Queues are found where the client looks for them.
@@ -245,7 +263,11 @@ impl Inner {
         entries.extend(done.into_iter().map(|(_, entry)| entry));
         asked.body = body.to_string().into();
         let (head, body) = self.forward(&asked).await?.into_parts();
-        let body = body.collect().await.map_err(std::io::Error::other)?.to_bytes();
+        let body = body
+            .collect()
+            .await
+            .map_err(std::io::Error::other)?
+            .to_bytes();
         let mut answer: Value = serde_json::from_slice(&body)?;
         let failed = failed.into_iter().map(|(_, entry)| {
             json!({"Id": entry["Id"], "SenderFault": false, "Code": "InternalError", "Message": "try again"})
@@ -259,7 +281,10 @@ impl Inner {
 
 /// `SendMessageBatch`, `CreateSchedule`, and so on.
 fn operation(head: &hyper::http::request::Parts) -> String {
-    let target = head.headers.get("x-amz-target").and_then(|it| it.to_str().ok());
+    let target = head
+        .headers
+        .get("x-amz-target")
+        .and_then(|it| it.to_str().ok());
     if let Some((_, operation)) = target.and_then(|target| target.rsplit_once('.')) {
         return operation.to_owned();
     }
@@ -282,21 +307,34 @@ fn operation(head: &hyper::http::request::Parts) -> String {
 /// What EventBridge Scheduler does not take.
 fn schedule(asked: &Asked) -> Option<String> {
     let body: Value = serde_json::from_slice(&asked.body).ok()?;
-    let text = |pointer| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer| {
+        body.pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let name = asked.head.uri.path().rsplit('/').next().unwrap_or_default();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
         return Some(format!("1 validation error detected: name {name}"));
     }
-    let at = text("/ScheduleExpression").strip_prefix("at(").and_then(|it| it.strip_suffix(')'));
-    let at = at.filter(|at| at.len() == 19).and_then(|at| format!("{at}Z").parse::<Utc>().ok());
+    let at = text("/ScheduleExpression")
+        .strip_prefix("at(")
+        .and_then(|it| it.strip_suffix(')'));
+    let at = at
+        .filter(|at| at.len() == 19)
+        .and_then(|at| format!("{at}Z").parse::<Utc>().ok());
     let Some(at) = at else {
-        return Some(format!("Invalid Schedule Expression {}.", text("/ScheduleExpression")));
+        return Some(format!(
+            "Invalid Schedule Expression {}.",
+            text("/ScheduleExpression")
+        ));
     };
     if at <= Utc::of(&SystemClock) {
         return Some("Invalid Schedule Expression: it is in the past.".to_owned());
     }
-    let attempts = body.pointer("/Target/RetryPolicy/MaximumRetryAttempts").and_then(Value::as_i64);
+    let attempts = body
+        .pointer("/Target/RetryPolicy/MaximumRetryAttempts")
+        .and_then(Value::as_i64);
     let as_it_should = text("/ScheduleExpressionTimezone") == "UTC"
         && text("/FlexibleTimeWindow/Mode") == "OFF"
         && text("/ActionAfterCompletion") == "DELETE"
@@ -315,7 +353,9 @@ fn batch(asked: &Asked) -> Option<String> {
     if entries.is_empty() || entries.len() > 10 || ids.len() != entries.len() {
         return Some(format!("{} entries, {} ids", entries.len(), ids.len()));
     }
-    let bodies = entries.iter().filter_map(|entry| entry["MessageBody"].as_str());
+    let bodies = entries
+        .iter()
+        .filter_map(|entry| entry["MessageBody"].as_str());
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     let (bytes, fine) = bodies.fold((0, true), |(bytes, fine), body| {
         (bytes + body.len(), fine && body.chars().all(allowed))
@@ -327,7 +367,11 @@ fn refuse(status: u16, code: &str, words: &str) -> Answer {
     let body = json!({"__type": code, "message": words, "Message": words});
     let mut answer = Response::new(Full::new(body.to_string().into()));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap();
-    answer.headers_mut().insert("x-amzn-errortype", code.parse().unwrap());
-    answer.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    answer
+        .headers_mut()
+        .insert("x-amzn-errortype", code.parse().unwrap());
+    answer
+        .headers_mut()
+        .insert("content-type", "application/json".parse().unwrap());
     answer
 }

@@ -40,7 +40,9 @@ pub(super) async fn behind_proxy_with(
 ) -> (Aws, Strict) {
     let strict = Strict::before(PrivateMoto::shared().await.address()).await;
     let settings = settings(&strict.url()).attempt_timeout(Duration::from_secs(2));
-    let aws = Aws::connect(change(settings).build().unwrap()).await.unwrap();
+    let aws = Aws::connect(change(settings).build().unwrap())
+        .await
+        .unwrap();
     make(&aws).await;
     drop(strict.all());
     (aws, strict)

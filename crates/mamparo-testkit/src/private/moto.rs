@@ -87,7 +87,9 @@ impl PrivateMoto {
     pub async fn reset(&self) {
         let address = self.address;
         let asked = tokio::task::spawn_blocking(move || ask(address, "POST /moto-api/reset")).await;
-        let answer = asked.expect("a question that is asked").expect("a server that answers");
+        let answer = asked
+            .expect("a question that is asked")
+            .expect("a server that answers");
         assert!(answer.contains(" 200 "), "{answer}");
     }
 
@@ -111,7 +113,11 @@ impl PrivateMoto {
     /// If it does not start.
     pub async fn restart(&self) {
         let started = self.launch();
-        assert!(started, "moto does not start again: {}", self.folder.text("log"));
+        assert!(
+            started,
+            "moto does not start again: {}",
+            self.folder.text("log")
+        );
     }
 
     fn child(&self) -> MutexGuard<'_, Option<Child>> {
@@ -136,7 +142,8 @@ impl PrivateMoto {
     }
 
     fn launch(&self) -> bool {
-        let log = std::fs::File::create(self.folder.path().join("log")).expect("a file in its folder");
+        let log =
+            std::fs::File::create(self.folder.path().join("log")).expect("a file in its folder");
         let mut child = Command::new(&self.python)
             .current_dir(self.folder.path())
             .args(["-c", PROGRAM, &self.address.port().to_string()])
@@ -152,7 +159,9 @@ impl PrivateMoto {
             if child.try_wait().is_ok_and(|ended| ended.is_some()) {
                 return false;
             }
-            if ask(self.address, "GET /moto-api/data.json").is_ok_and(|answer| answer.contains(" 200 ")) {
+            if ask(self.address, "GET /moto-api/data.json")
+                .is_ok_and(|answer| answer.contains(" 200 "))
+            {
                 *self.child() = Some(child);
                 return true;
             }
@@ -179,7 +188,9 @@ fn python() -> PathBuf {
     if let Some(python) = std::env::var_os(PYTHON) {
         return root.join(python);
     }
-    let made = Command::new("bash").arg(root.join("scripts/peer-moto")).output();
+    let made = Command::new("bash")
+        .arg(root.join("scripts/peer-moto"))
+        .output();
     let made = made.expect("bash runs scripts/peer-moto");
     let complaint = String::from_utf8_lossy(&made.stderr);
     assert!(made.status.success(), "no Python with moto: {complaint}");
