@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `connection` | the clients, their bounds, and what an error means |
 //! | `names` | what everything is called |
+//! | `gather` | what comes at the same time goes in one request |
 //! | `store` | transactions, requests and history in DynamoDB |
 //! | `outbox` | whole steps in one transaction, and the relay that carries what follows from them |
 //! | `queue` | SQS |
@@ -14,6 +15,7 @@
 
 mod backend;
 mod connection;
+mod gather;
 mod names;
 mod outbox;
 mod plan;

@@ -11,11 +11,12 @@ use mamparo_durable::backend::{BackendError, BoxFuture, Trouble};
 use mamparo_durable::machine::Utc;
 
 use super::Place;
-use super::gather::{Flight, Gather};
 use super::place::Address;
 use crate::connection::{Service, trouble};
+use crate::gather::{Flight, Gather};
 
-/// As many bytes as SQS takes in one request.
+/// As many entries as SQS takes in one request, and as many bytes.
+pub(super) const BATCH: usize = 10;
 const ROOM: usize = 1024 * 1024;
 
 /// As many bytes as a message may have beside its body.
@@ -70,7 +71,7 @@ pub(super) trait Entry: Send + Sync + 'static {
 /// Gathers entries for one queue.
 pub(super) fn gather<T: Entry>(place: &Arc<Place>) -> Gather<T> {
     let place = Arc::clone(place);
-    Gather::new(ROOM, move |entries: Vec<T>| -> Flight {
+    Gather::new(BATCH, ROOM, move |entries: Vec<T>| -> Flight {
         let place = Arc::clone(&place);
         Box::pin(async move { all(&entries, &place).await })
     })

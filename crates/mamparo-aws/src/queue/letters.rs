@@ -16,12 +16,12 @@ use aws_sdk_sqs::types::Message;
 use mamparo_durable::backend::{BackendError, DeadLetter, QueueName, Trouble};
 use mamparo_durable::machine::{Label, Utc};
 
-use super::entries;
-use super::gather::{BATCH, Gather};
+use super::entries::{self, BATCH};
 use super::take::{ask, taken};
 use super::{Place, body};
 use crate::Aws;
 use crate::connection::{Service, trouble};
+use crate::gather::Gather;
 
 /// The key of the table: a string and a number.
 pub(crate) const QUEUE: &str = "queue";

@@ -16,7 +16,6 @@
 
 mod body;
 mod entries;
-mod gather;
 mod held;
 mod letters;
 mod place;

@@ -11,13 +11,13 @@ use mamparo_durable::backend::{
 use mamparo_durable::machine::Label;
 
 use super::entries::{self, Delete, Hide, Outgoing};
-use super::gather::Gather;
 use super::held::{Held, Taken};
 use super::letters::Letters;
 use super::take::{self, Kept};
 use super::{Place, body};
 use crate::Aws;
 use crate::connection::{Service, trouble};
+use crate::gather::Gather;
 use crate::scheduler::{self, Recalled};
 
 /// A queue on SQS. Clones are the same queue, and know the same messages in hand.

@@ -14,8 +14,7 @@ use mamparo_durable::backend::{BackendError, Delivery, Receipt};
 use mamparo_durable::machine::Utc;
 use tokio::sync::Notify;
 
-use super::entries::{DELIVERIES, LONGEST_DELAY, Outgoing, SINCE, lease_seconds};
-use super::gather::BATCH;
+use super::entries::{BATCH, DELIVERIES, LONGEST_DELAY, Outgoing, SINCE, lease_seconds};
 use super::held::Taken;
 use super::sqs::Core;
 use super::{Place, body};

@@ -23,12 +23,19 @@ const STEP: Duration = Duration::from_millis(20);
 /// As often as another port is tried, when someone else takes the free one first.
 const PORTS: usize = 5;
 
-/// Its threads give way only where they wait: moto looks whether a message is free and takes it in two steps, and SQS in one.
+/// Its threads give way only where they wait, and DynamoDB is one at a time: moto looks whether a message is free and takes it in two
+/// steps, and undoes a transaction by putting the whole table back.
 const PROGRAM: &str = "\
-import logging, sys
+import logging, sys, threading
 sys.setswitchinterval(10)
 logging.getLogger('werkzeug').setLevel(logging.ERROR)
+from moto.dynamodb.responses import DynamoHandler
 from moto.server import main
+lock, act = threading.RLock(), DynamoHandler.call_action
+def alone(*arguments, **named):
+    with lock:
+        return act(*arguments, **named)
+DynamoHandler.call_action = alone
 main(['--host', '127.0.0.1', '--port', sys.argv[1]])";
 
 const AT_THE_END: &str = "test -f pid && kill -9 $(cat pid)";

@@ -9,23 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mamparo_durable::backend::{BackendError, Trouble};
 use tokio::sync::oneshot;
 
-/// As many entries as SQS takes in one request.
-pub(super) const BATCH: usize = 10;
-
 /// As many requests of one kind are under way at once. What comes meanwhile goes with the next.
 const FLIGHTS: usize = 8;
 
 type Told = Result<(), BackendError>;
-pub(super) type Flight = Pin<Box<dyn Future<Output = Vec<Told>> + Send>>;
+pub(crate) type Flight = Pin<Box<dyn Future<Output = Vec<Told>> + Send>>;
 type Send<T> = Box<dyn Fn(Vec<T>) -> Flight + std::marker::Send + Sync>;
 
 /// Entries that wait for a request; the first waits for nothing, so alone it is as quick as without.
-pub(super) struct Gather<T>(Arc<Inner<T>>);
+pub(crate) struct Gather<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
     line: Mutex<Line<T>>,
     send: Send<T>,
-    /// As many bytes as fit into one request.
+    /// As many entries as go into one request, and as many bytes.
+    most: usize,
     room: usize,
 }
 
@@ -41,8 +39,9 @@ struct Waiting<T> {
 }
 
 impl<T: std::marker::Send + 'static> Gather<T> {
-    /// Gathers for a function that has a result for each entry.
-    pub(super) fn new(
+    /// Gathers at most so many entries, and bytes, for a function that has a result for each.
+    pub(crate) fn new(
+        most: usize,
         room: usize,
         send: impl Fn(Vec<T>) -> Flight + std::marker::Send + Sync + 'static,
     ) -> Self {
@@ -53,12 +52,13 @@ impl<T: std::marker::Send + 'static> Gather<T> {
         Self(Arc::new(Inner {
             line: Mutex::new(line),
             send: Box::new(send),
+            most,
             room,
         }))
     }
 
     /// Does entries, each of so many bytes; returns the first error of theirs. Dropped, they are done all the same.
-    pub(super) async fn all(&self, entries: Vec<(T, usize)>) -> Told {
+    pub(crate) async fn all(&self, entries: Vec<(T, usize)>) -> Told {
         let told = self.0.put(entries);
         let mut end = Ok(());
         for told in told {
@@ -77,7 +77,7 @@ impl<T: std::marker::Send + 'static> Inner<T> {
             line.waiting.push_back(Waiting { entry, bytes, tell });
             all.push(told);
         }
-        let more = all.len().div_ceil(BATCH).min(FLIGHTS - line.flights);
+        let more = all.len().div_ceil(self.most).min(FLIGHTS - line.flights);
         line.flights += more;
         drop(line);
         for _ in 0..more {
@@ -107,7 +107,7 @@ impl<T: std::marker::Send + 'static> Inner<T> {
         while let Some(next) = line.waiting.front() {
             bytes += next.bytes;
             // One that is too large even alone goes, and is refused there.
-            let full = entries.len() == BATCH || (bytes > self.room && !entries.is_empty());
+            let full = entries.len() == self.most || (bytes > self.room && !entries.is_empty());
             if full {
                 break;
             }
@@ -146,12 +146,14 @@ mod tests {
 
     use super::*;
 
+    const BATCH: usize = 10;
+
     type Batches = Arc<Mutex<Vec<Vec<usize>>>>;
 
     fn slow(room: usize) -> (Gather<usize>, Batches) {
         let batches = Batches::default();
         let seen = Arc::clone(&batches);
-        let gather = Gather::new(room, move |entries: Vec<usize>| {
+        let gather = Gather::new(BATCH, room, move |entries: Vec<usize>| {
             seen.lock().unwrap().push(entries.clone());
             Box::pin(async move {
                 tokio::time::sleep(Duration::from_millis(10)).await;
