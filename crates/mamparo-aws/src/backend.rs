@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mamparo_durable::backend::{Backend, Queue, QueueName, Scheduler, Store};
+use mamparo_durable::backend::{Backend, BackendError, Queue, QueueName, Scheduler, Store};
 
 use crate::Aws;
 use crate::outbox::DynamoOutbox;
@@ -11,21 +11,23 @@ use crate::scheduler::EventBridge;
 use crate::store::DynamoStore;
 
 impl Aws {
-    /// Returns the parts that an engine works with: DynamoDB, EventBridge Scheduler and SQS, and the outbox if it is asked for.
+    /// Returns the parts that an engine works with: DynamoDB, EventBridge Scheduler and SQS, and the outbox if the settings ask for it.
     ///
-    /// Its relay runs on this runtime, until the last clone of the backend is dropped. Make one backend a process: whoever takes a
-    /// message settles it by the same.
+    /// The outbox's relay runs on this runtime, until the last clone of the backend is dropped. Make one backend a process: whoever takes
+    /// a message settles it by the same.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// With the outbox, outside of a tokio runtime.
-    #[must_use]
-    pub fn backend(&self) -> Backend {
+    /// [`Trouble::Incompatible`](mamparo_durable::backend::Trouble::Incompatible) when a table is missing or is another program's,
+    /// [`Trouble::Refused`](mamparo_durable::backend::Trouble::Refused) when it may not be asked, and
+    /// [`Trouble::Unavailable`](mamparo_durable::backend::Trouble::Unavailable) when DynamoDB does not answer.
+    pub async fn backend(&self) -> Result<Backend, BackendError> {
+        DynamoStore::new(self.clone()).check(self.settings().outbox).await?;
         let queues = QueueName::ALL.map(|name| SqsQueue::new(self, name));
         let [_, fires, _] = &queues;
         let scheduler: Arc<dyn Scheduler> = Arc::new(EventBridge::new(self, fires));
         let queues = queues.map(|queue| Arc::new(queue) as Arc<dyn Queue>);
-        self.put_together(scheduler, queues)
+        Ok(self.put_together(scheduler, queues))
     }
 
     pub(crate) fn put_together(

@@ -1,20 +1,27 @@
 //! Notes of what is to be done after a step: made with it, leased by who does it, deleted when it is done.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
-use mamparo_durable::backend::BackendError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, DeleteRequest, Put, TransactWriteItem, WriteRequest,
+};
+use mamparo_durable::backend::{BackendError, Trouble};
 use mamparo_durable::machine::{Effect, Schedule, TransactionId, Utc};
 
+use crate::gather::{Flight, Gather};
 use crate::store::schema::{ID, SERIAL, SHARDS, SLOT, shard};
-use crate::store::{DynamoStore, Item, built, dynamo, number, text};
+use crate::store::{DynamoStore, Item, built, dynamo, number, pauses, text};
 
 /// Whoever has not done it by then is taken for dead: longer than all tries of all requests that a step may ask for.
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
 /// As many notes are read at once.
 const PAGE: i32 = 100;
+
+/// As many notes does the service delete for one request.
+const DELETED_AT_ONCE: usize = 25;
 
 const LEASE_ENDS: &str = "lease_ends";
 const EFFECTS: &str = "effects";
@@ -119,23 +126,33 @@ pub(super) struct Page {
     pub(super) next: Option<Item>,
 }
 
-/// The table of notes.
+/// The table of notes. Clones delete together.
 #[derive(Clone, Debug)]
 pub(super) struct Notes {
     store: DynamoStore,
-    table: String,
+    table: Arc<str>,
+    deletes: Arc<Gather<Item>>,
 }
 
 impl Notes {
     pub(super) fn new(store: DynamoStore) -> Self {
-        let table = store.names().outbox();
-        Self { store, table }
+        let table: Arc<str> = store.names().outbox().into();
+        let of = (store.clone(), Arc::clone(&table));
+        let deletes = Gather::new(DELETED_AT_ONCE, usize::MAX, move |keys: Vec<Item>| -> Flight {
+            let (store, table) = of.clone();
+            Box::pin(async move { delete(&store, &table, keys).await })
+        });
+        Self {
+            store,
+            table,
+            deletes: Arc::new(deletes),
+        }
     }
 
     /// The part of a step's transaction that makes the note.
     pub(super) fn put(&self, note: &Note) -> Result<TransactWriteItem, BackendError> {
         let put = Put::builder()
-            .table_name(&self.table)
+            .table_name(&*self.table)
             .set_item(Some(note.item()));
         Ok(TransactWriteItem::builder()
             .put(built(put.build())?)
@@ -148,7 +165,7 @@ impl Notes {
             .store
             .client()
             .query()
-            .table_name(&self.table)
+            .table_name(&*self.table)
             .key_condition_expression(format!("{SLOT} = :slot"))
             .filter_expression(format!("{LEASE_ENDS} <= :now"))
             .expression_attribute_values(":slot", text(slot.to_string()))
@@ -175,7 +192,7 @@ impl Notes {
             .store
             .client()
             .update_item()
-            .table_name(&self.table)
+            .table_name(&*self.table)
             .set_key(Some(note.key()))
             .update_expression(format!("SET {LEASE_ENDS} = :ends"))
             .condition_expression(format!("{LEASE_ENDS} = :seen"))
@@ -190,20 +207,47 @@ impl Notes {
 
     /// Deletes a note of what is done.
     pub(super) async fn delete(&self, note: &Note) -> Result<(), BackendError> {
-        let asked = self
-            .store
-            .client()
-            .delete_item()
-            .table_name(&self.table)
-            .set_key(Some(note.key()));
-        let deleted = asked.send().await;
-        deleted.map(drop).map_err(|error| dynamo(&self.table, error))
+        self.deletes.all(vec![(note.key(), 0)]).await
     }
 
     /// All slots.
     pub(super) const fn slots() -> std::ops::Range<u64> {
         0..SHARDS
     }
+}
+
+/// Deletes notes together; what can't be said of one is said of all.
+async fn delete(
+    store: &DynamoStore,
+    table: &str,
+    keys: Vec<Item>,
+) -> Vec<Result<(), BackendError>> {
+    let notes = keys.len();
+    let failed = match delete_all(store, table, keys).await {
+        Ok(()) => return (0..notes).map(|_| Ok(())).collect(),
+        Err(error) => error,
+    };
+    let same = |_| Err(BackendError::new(failed.trouble(), failed.to_string()));
+    (0..notes).map(same).collect()
+}
+
+async fn delete_all(store: &DynamoStore, table: &str, keys: Vec<Item>) -> Result<(), BackendError> {
+    let mut requests = Vec::with_capacity(keys.len());
+    for key in keys {
+        let delete = built(DeleteRequest::builder().set_key(Some(key)).build())?;
+        requests.push(WriteRequest::builder().delete_request(delete).build());
+    }
+    for pause in pauses() {
+        let asked = store.client().batch_write_item().request_items(table, requests);
+        let written = asked.send().await.map_err(|error| dynamo(table, error))?;
+        requests = written.unprocessed_items.unwrap_or_default().remove(table).unwrap_or_default();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(pause).await;
+    }
+    let words = format!("DynamoDB keeps leaving notes in table {table}: it is asked too much");
+    Err(BackendError::new(Trouble::Unavailable, words))
 }
 
 #[cfg(test)]

@@ -269,7 +269,7 @@ async fn a_deferral_takes_three_requests_to_the_store_and_a_fire_four() {
     for (step, expected) in [
         (
             refused(&at, fire_at),
-            counts(&[("GetItem", 1), ("TransactWriteItems", 1), ("DeleteItem", 1)]),
+            counts(&[("GetItem", 1), ("TransactWriteItems", 1), ("BatchWriteItem", 1)]),
         ),
         (
             claimed(&at, fire_at),
@@ -277,7 +277,7 @@ async fn a_deferral_takes_three_requests_to_the_store_and_a_fire_four() {
                 ("GetItem", 1),
                 ("TransactWriteItems", 1),
                 ("BatchGetItem", 1),
-                ("DeleteItem", 1),
+                ("BatchWriteItem", 1),
             ]),
         ),
     ] {
