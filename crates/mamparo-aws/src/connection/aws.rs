@@ -1,5 +1,6 @@
 //! The three clients.
 
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
@@ -24,12 +25,11 @@ use crate::names::Names;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Aws {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     config: SdkConfig,
     dynamo: aws_sdk_dynamodb::Client,
@@ -105,6 +105,16 @@ impl Aws {
 
     pub(crate) fn now(&self) -> Utc {
         Utc::of(&*self.inner.settings.clock)
+    }
+}
+
+impl Debug for Aws {
+    /// Without what the clients keep.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Aws")
+            .field("region", &self.region())
+            .field("settings", &self.inner.settings)
+            .finish_non_exhaustive()
     }
 }
 

@@ -134,7 +134,7 @@ fn by_dispatch(is_user: bool, error: &dyn Error) -> (Trouble, String) {
             "can't be found: check the region's name and the network".to_owned(),
         );
     }
-    if why.contains("credentials") {
+    if why.contains("credential") || why.contains("identity") {
         return (
             Trouble::Unavailable,
             "can't be asked, for no credentials are to be had: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give this machine a role".to_owned(),

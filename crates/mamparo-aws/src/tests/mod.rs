@@ -4,6 +4,7 @@ mod conformance;
 mod failing;
 mod harness;
 mod queues;
+mod requests;
 mod resources;
 mod strict;
 mod support;
