@@ -14,14 +14,14 @@ const FLIGHTS: usize = 8;
 
 type Told = Result<(), BackendError>;
 pub(crate) type Flight = Pin<Box<dyn Future<Output = Vec<Told>> + Send>>;
-type Send<T> = Box<dyn Fn(Vec<T>) -> Flight + std::marker::Send + Sync>;
+type Requests<T> = Box<dyn Fn(Vec<T>) -> Flight + Send + Sync>;
 
 /// Entries that wait for a request; the first waits for nothing, so alone it is as quick as without.
 pub(crate) struct Gather<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
     line: Mutex<Line<T>>,
-    send: Send<T>,
+    send: Requests<T>,
     /// As many entries as go into one request, and as many bytes.
     most: usize,
     room: usize,
@@ -38,12 +38,12 @@ struct Waiting<T> {
     tell: oneshot::Sender<Told>,
 }
 
-impl<T: std::marker::Send + 'static> Gather<T> {
+impl<T: Send + 'static> Gather<T> {
     /// Gathers at most so many entries, and bytes, for a function that has a result for each.
     pub(crate) fn new(
         most: usize,
         room: usize,
-        send: impl Fn(Vec<T>) -> Flight + std::marker::Send + Sync + 'static,
+        send: impl Fn(Vec<T>) -> Flight + Send + Sync + 'static,
     ) -> Self {
         let line = Line {
             waiting: VecDeque::new(),
@@ -68,7 +68,7 @@ impl<T: std::marker::Send + 'static> Gather<T> {
     }
 }
 
-impl<T: std::marker::Send + 'static> Inner<T> {
+impl<T: Send + 'static> Inner<T> {
     fn put(self: &Arc<Self>, entries: Vec<(T, usize)>) -> Vec<oneshot::Receiver<Told>> {
         let mut all = Vec::with_capacity(entries.len());
         let mut line = self.line();

@@ -10,6 +10,7 @@ use mamparo_core::clock::{SystemClock, WallClock};
 use mamparo_durable::handler::Listener;
 
 use crate::names::Names;
+use crate::queue::LONGEST_DELAY;
 
 /// Settings of an [`Aws`](crate::Aws), checked.
 #[derive(Clone)]
@@ -27,6 +28,7 @@ pub struct Settings {
     pub(crate) retention: Duration,
     pub(crate) redelivery_limit: u32,
     pub(crate) outbox: bool,
+    pub(crate) schedule_from: Duration,
     pub(crate) clock: Arc<dyn WallClock>,
     pub(crate) listener: Arc<dyn Listener>,
 }
@@ -49,6 +51,7 @@ impl Settings {
             retention: Duration::from_secs(90 * 86_400),
             redelivery_limit: 10,
             outbox: true,
+            schedule_from: Duration::from_secs(60),
             clock: Arc::new(SystemClock),
             listener: Arc::new(()),
         }
@@ -80,6 +83,7 @@ pub struct SettingsBuilder {
     retention: Duration,
     redelivery_limit: u32,
     outbox: bool,
+    schedule_from: Duration,
     clock: Arc<dyn WallClock>,
     listener: Arc<dyn Listener>,
 }
@@ -167,6 +171,14 @@ impl SettingsBuilder {
         self
     }
 
+    /// Sets how long a wait must be to become a schedule; 1 minute by default, 15 at most. A shorter one is a message with a delay.
+    ///
+    /// The scheduler promises the minute; SQS delays by whole seconds, up to 15 minutes.
+    pub const fn schedule_from(mut self, wait: Duration) -> Self {
+        self.schedule_from = wait;
+        self
+    }
+
     /// Sets the wall clock that says what is due; the machine's own by default.
     pub fn wall_clock(mut self, clock: impl WallClock) -> Self {
         self.clock = Arc::new(clock);
@@ -211,6 +223,11 @@ impl SettingsBuilder {
             let reason = "must be at most timeout, which bounds all tries";
             return Err(InvalidSetting::new("attempt_timeout", value, reason));
         }
+        if self.schedule_from > LONGEST_DELAY {
+            let value = format!("{:?}", self.schedule_from);
+            let reason = "must be at most 15 min, as long as SQS delays a message";
+            return Err(InvalidSetting::new("schedule_from", value, reason));
+        }
         Ok(Settings {
             names,
             region: self.region,
@@ -225,6 +242,7 @@ impl SettingsBuilder {
             retention: self.retention,
             redelivery_limit: self.redelivery_limit,
             outbox: self.outbox,
+            schedule_from: self.schedule_from,
             clock: self.clock,
             listener: self.listener,
         })

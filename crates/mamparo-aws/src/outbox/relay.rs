@@ -56,8 +56,9 @@ impl Relay {
                     let words = format!("slot {slot} has notes that can't be read");
                     watch.alert(AlertKind::CorruptRecord, page.unreadable, &words);
                 }
-                let finished = stream::iter(&page.notes).map(|note| self.finish(note, watch));
-                let mut finished = finished.buffer_unordered(AT_ONCE);
+                let notes = page.notes.iter();
+                let finishing: Vec<_> = notes.map(|note| self.finish(note, watch)).collect();
+                let mut finished = stream::iter(finishing).buffer_unordered(AT_ONCE);
                 while let Some(finished) = finished.next().await {
                     match finished {
                         Ok(finished) => done += u64::from(finished),

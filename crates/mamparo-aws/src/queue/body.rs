@@ -4,8 +4,6 @@
 //! [`Message::to_json`] writes, so that whoever hears the dependency's answers can put them into the queue in any language. A fire has
 //! when it was due beside it, and a request all that its receiver needs, its body in base64.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use mamparo_core::InvalidSetting;
@@ -147,8 +145,7 @@ fn ascii(json: &str) -> String {
             continue;
         }
         for unit in character.encode_utf16(&mut [0; 2]) {
-            // A String takes what is written to it.
-            drop(write!(escaped, "\\u{unit:04x}"));
+            escaped.push_str(&format!("\\u{unit:04x}"));
         }
     }
     escaped

@@ -23,6 +23,6 @@ mod sqs;
 mod take;
 
 pub(crate) use body::fire;
-pub(crate) use entries::Outgoing;
+pub(crate) use entries::{LONGEST_DELAY, Outgoing};
 pub(crate) use place::Place;
 pub(crate) use sqs::SqsQueue;

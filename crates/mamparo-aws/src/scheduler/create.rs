@@ -1,6 +1,6 @@
 //! The requests to the service.
 
-use aws_sdk_scheduler::error::SdkError;
+use aws_sdk_scheduler::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode,
@@ -76,10 +76,7 @@ pub(super) async fn make(
 
 /// Its clock may be ahead of ours.
 fn is_past(error: &CreateScheduleError) -> bool {
-    let CreateScheduleError::ValidationException(refused) = error else {
-        return false;
-    };
-    refused.message.contains("past")
+    error.is_validation_exception() && error.message().is_some_and(|said| said.contains("past"))
 }
 
 fn exactly() -> Result<FlexibleTimeWindow, BackendError> {
@@ -121,7 +118,7 @@ pub(super) async fn read(aws: &Aws, name: &str) -> Result<Option<Known>, Backend
         })),
         Err(SdkError::ServiceError(said))
             if said.err().is_resource_not_found_exception()
-                && !lacks_group(&said.err().to_string()) =>
+                && !lacks_group(said.err().message()) =>
         {
             Ok(None)
         }
@@ -170,9 +167,9 @@ pub(crate) async fn count(aws: &Aws) -> Result<u64, BackendError> {
 }
 
 /// The same error tells of a schedule and of a group that is not there.
-fn lacks_group(message: &str) -> bool {
+fn lacks_group(message: Option<&str>) -> bool {
     // A schedule's name has no space in it.
-    message.to_ascii_lowercase().contains("schedule group ")
+    message.is_some_and(|said| said.to_ascii_lowercase().contains("schedule group "))
 }
 
 fn about(aws: &Aws) -> String {

@@ -13,9 +13,6 @@ use super::expression;
 use crate::Aws;
 use crate::queue::{self, Outgoing, Place, SqsQueue};
 
-/// What is due sooner goes straight to the queue: the service promises the minute, not the second.
-const NEAR: Duration = Duration::from_secs(60);
-
 /// As often is a schedule asked for that is just being made or deleted, and the pause before the second time; it doubles.
 const TRIES: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,7 +36,7 @@ struct Inner {
 impl EventBridge {
     /// Makes one that fires into this queue.
     pub(crate) fn new(aws: &Aws, fires: &SqsQueue) -> Self {
-        Self::nearer(aws, fires, Some(NEAR))
+        Self::nearer(aws, fires, Some(aws.settings().schedule_from))
     }
 
     /// Makes one that leaves more, or less, to the service.

@@ -39,8 +39,10 @@ impl DynamoStore {
         let mut rows: Vec<Row> = found.into_iter().flatten().flatten().collect();
         rows.sort_by_key(|row| row.since);
         rows.truncate(limit);
-        let gone = stream::iter(&rows).map(|row| self.forget_one(&row.id, row.updated_at));
-        let gone: Vec<_> = gone.buffer_unordered(self.in_flight()).collect().await;
+        let going = rows.iter().map(|row| self.forget_one(&row.id, row.updated_at));
+        let going: Vec<_> = going.collect();
+        let gone = stream::iter(going).buffer_unordered(self.in_flight());
+        let gone: Vec<_> = gone.collect().await;
         gone.into_iter().try_fold(0, |sum, gone| Ok(sum + u64::from(gone?)))
     }
 

@@ -40,8 +40,9 @@ impl DynamoStore {
         if let [id] = ids {
             return vec![self.stored(id).await];
         }
-        let chunks = stream::iter(ids.chunks(MAX_KEYS)).map(|chunk| self.load_some(chunk));
-        let loaded: Vec<Vec<_>> = chunks.buffered(self.in_flight()).collect().await;
+        let chunks: Vec<_> = ids.chunks(MAX_KEYS).map(|chunk| self.load_some(chunk)).collect();
+        let loaded = stream::iter(chunks).buffered(self.in_flight());
+        let loaded: Vec<Vec<_>> = loaded.collect().await;
         loaded.into_iter().flatten().collect()
     }
 

@@ -79,7 +79,7 @@ mod over_a_bad_wire {
     async fn fresh() -> (Backend, (Harness, Strict)) {
         let (aws, strict) = behind_proxy_with(|settings| settings.attempts(8)).await;
         strict.weather();
-        let harness = Harness::start(&resources::straight(&aws).await, Manner::UNRELIABLE);
+        let harness = Harness::start(&resources::straight(&aws).await, Manner::PROMPT);
         (beside_memory(&aws, None), (harness, strict))
     }
 
