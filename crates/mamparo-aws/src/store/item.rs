@@ -122,15 +122,15 @@ pub(super) fn told(
         ("reason", label(event.reason.as_ref())),
         (EXPIRES_AT, Some(number(expires))),
     ];
-    let mut item = key(id, history_part(event.at, to));
+    let mut item = key(id, history_part(event, to));
     fill(&mut item, attributes);
     item
 }
 
 /// Sorts rows as a transaction goes, whatever the clocks of different machines say: by the attempt that it is about, the schedule
-/// of that attempt, and the state. Where a transaction is only looked after, and stays where it is, by the time.
-fn history_part(at: Utc, to: &Progress) -> String {
-    let attempt = to.attempt_next.unwrap_or(to.attempt_current);
+/// of that attempt, and the state; its begin is first. Where it is only looked after, and stays where it is, by the time.
+fn history_part(event: &AuditEvent, to: &Progress) -> String {
+    let attempt = event.from.map_or(0, |_| to.attempt_next.unwrap_or(to.attempt_current));
     let (attempt, place) = match to.state {
         State::Scheduling => (attempt, 0),
         State::Scheduled => (attempt, 1),
@@ -139,7 +139,7 @@ fn history_part(at: Utc, to: &Progress) -> String {
         _ => (u32::MAX, 4),
     };
     let seq = to.schedule_seq;
-    let millis = at.millis();
+    let millis = event.at.millis();
     let random = fastrand::u32(..);
     format!("{HISTORY}{attempt:010}#{seq:010}#{place}#{millis:015}#{random:08x}")
 }

@@ -189,6 +189,7 @@ impl Intercept for Ear {
             heard.faults.pop_front();
             if fault != Fault::AnswerLost {
                 request.headers_mut().insert("x-amz-target", "DynamoDB_20120810.ListTables");
+                request.headers_mut().insert("content-length", "2");
                 *request.body_mut() = "{}".into();
             }
         }
