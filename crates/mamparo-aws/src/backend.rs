@@ -22,7 +22,9 @@ impl Aws {
     /// [`Trouble::Refused`](mamparo_durable::backend::Trouble::Refused) when it may not be asked, and
     /// [`Trouble::Unavailable`](mamparo_durable::backend::Trouble::Unavailable) when DynamoDB does not answer.
     pub async fn backend(&self) -> Result<Backend, BackendError> {
-        DynamoStore::new(self.clone()).check(self.settings().outbox).await?;
+        DynamoStore::new(self.clone())
+            .check(self.settings().outbox)
+            .await?;
         let queues = QueueName::ALL.map(|name| SqsQueue::new(self, name));
         let [_, fires, _] = &queues;
         let scheduler: Arc<dyn Scheduler> = Arc::new(EventBridge::new(self, fires));

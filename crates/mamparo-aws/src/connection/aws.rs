@@ -4,9 +4,9 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
-use aws_sdk_dynamodb::config::{ProvideCredentials, SharedInterceptor};
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{ProvideCredentials, SharedInterceptor};
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
 use mamparo_durable::backend::{BackendError, Trouble};
 use mamparo_durable::machine::Utc;
@@ -156,5 +156,7 @@ async fn find_credentials(config: &SdkConfig) -> Result<(), BackendError> {
     };
     let provider = config.credentials_provider().ok_or_else(missing)?;
     let found = provider.provide_credentials().await;
-    found.map(drop).map_err(|error| missing().from_source(error))
+    found
+        .map(drop)
+        .map_err(|error| missing().from_source(error))
 }

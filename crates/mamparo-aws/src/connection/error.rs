@@ -87,10 +87,9 @@ fn by_code(code: &str, message: &str, about: &str) -> Option<(Trouble, String)> 
             Trouble::Incompatible,
             format!("has a {about} with another key or index: `mamparo aws check` says which"),
         ),
-        "ItemCollectionSizeLimitExceededException" | "ServiceQuotaExceededException" => (
-            Trouble::Full,
-            format!("has no room for more: {message}"),
-        ),
+        "ItemCollectionSizeLimitExceededException" | "ServiceQuotaExceededException" => {
+            (Trouble::Full, format!("has no room for more: {message}"))
+        }
         "ThrottlingException"
         | "Throttling"
         | "ThrottledException"

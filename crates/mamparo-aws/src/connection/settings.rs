@@ -200,7 +200,11 @@ impl SettingsBuilder {
     pub fn build(self) -> Result<Settings, InvalidSetting> {
         let names = Names::new(&self.prefix)?;
         check_region(self.region.as_deref())?;
-        check_start("endpoint", self.endpoint.as_deref(), &["http://", "https://"])?;
+        check_start(
+            "endpoint",
+            self.endpoint.as_deref(),
+            &["http://", "https://"],
+        )?;
         check_start("scheduler_role", self.scheduler_role.as_deref(), &["arn:"])?;
         for (setting, count) in [
             ("attempts", self.attempts as usize),

@@ -138,10 +138,14 @@ impl Notes {
     pub(super) fn new(store: DynamoStore) -> Self {
         let table: Arc<str> = store.names().outbox().into();
         let of = (store.clone(), Arc::clone(&table));
-        let deletes = Gather::new(DELETED_AT_ONCE, usize::MAX, move |keys: Vec<Item>| -> Flight {
-            let (store, table) = of.clone();
-            Box::pin(async move { delete(&store, &table, keys).await })
-        });
+        let deletes = Gather::new(
+            DELETED_AT_ONCE,
+            usize::MAX,
+            move |keys: Vec<Item>| -> Flight {
+                let (store, table) = of.clone();
+                Box::pin(async move { delete(&store, &table, keys).await })
+            },
+        );
         Self {
             store,
             table,
@@ -160,7 +164,12 @@ impl Notes {
     }
 
     /// Reads notes whose lease is over, the oldest first.
-    pub(super) async fn left(&self, slot: u64, from: Option<Item>, now: Utc) -> Result<Page, BackendError> {
+    pub(super) async fn left(
+        &self,
+        slot: u64,
+        from: Option<Item>,
+        now: Utc,
+    ) -> Result<Page, BackendError> {
         let asked = self
             .store
             .client()
@@ -172,7 +181,10 @@ impl Notes {
             .expression_attribute_values(":now", number(now.millis()))
             .limit(PAGE)
             .set_exclusive_start_key(from);
-        let page = asked.send().await.map_err(|error| dynamo(&self.table, error))?;
+        let page = asked
+            .send()
+            .await
+            .map_err(|error| dynamo(&self.table, error))?;
         let mut read = Page {
             next: page.last_evaluated_key.filter(|key| !key.is_empty()),
             ..Page::default()
@@ -238,9 +250,16 @@ async fn delete_all(store: &DynamoStore, table: &str, keys: Vec<Item>) -> Result
         requests.push(WriteRequest::builder().delete_request(delete).build());
     }
     for pause in pauses() {
-        let asked = store.client().batch_write_item().request_items(table, requests);
+        let asked = store
+            .client()
+            .batch_write_item()
+            .request_items(table, requests);
         let written = asked.send().await.map_err(|error| dynamo(table, error))?;
-        requests = written.unprocessed_items.unwrap_or_default().remove(table).unwrap_or_default();
+        requests = written
+            .unprocessed_items
+            .unwrap_or_default()
+            .remove(table)
+            .unwrap_or_default();
         if requests.is_empty() {
             return Ok(());
         }
@@ -275,14 +294,25 @@ mod tests {
         assert_eq!(Note::read(&note.item()), Some(note.clone()));
         let alert = vec![Effect::Alert(AlertKind::AnswerLost)];
         let told = Note::new(&id, [alert, effects].concat(), Utc::MIN);
-        assert_eq!(Note::read(&told.item()).map(|it| it.effects), Some(note.effects));
+        assert_eq!(
+            Note::read(&told.item()).map(|it| it.effects),
+            Some(note.effects)
+        );
     }
 
     #[test]
     fn a_note_of_another_program_is_not_taken_for_one() {
         let id = TransactionId::new("t").unwrap();
         let item = Note::new(&id, Vec::new(), Utc::MIN).item();
-        for bad in ["", "send", "send 1", "send 1 x", "schedule 1 0", "wait 1 0", "send -1 0"] {
+        for bad in [
+            "",
+            "send",
+            "send 1",
+            "send 1 x",
+            "schedule 1 0",
+            "wait 1 0",
+            "send -1 0",
+        ] {
             let mut item = item.clone();
             item.insert(EFFECTS.to_owned(), AttributeValue::L(vec![text(bad)]));
             assert_eq!(Note::read(&item), None, "{bad:?}");

@@ -58,7 +58,10 @@ impl DynamoOutbox {
         }
         let noted = (!step.effects.is_empty())
             .then(|| Note::new(&step.id, step.effects.clone(), self.store.now()));
-        let put = noted.as_ref().map(|note| self.notes.put(note)).transpose()?;
+        let put = noted
+            .as_ref()
+            .map(|note| self.notes.put(note))
+            .transpose()?;
         if let Written::Missed(stored) = self.store.commit(&step, put).await? {
             return Ok(Committed::Missed(stored));
         }

@@ -37,7 +37,9 @@ impl Worker for Relay {
                     Ok(_) => watch.works(),
                     Err(error) => watch.fails(&error),
                 }
-                watch.pause(self.every.mul_f64(fastrand::f64().mul_add(0.4, 0.8))).await;
+                watch
+                    .pause(self.every.mul_f64(fastrand::f64().mul_add(0.4, 0.8)))
+                    .await;
             }
             Ok(())
         })
@@ -51,7 +53,10 @@ impl Relay {
         for slot in Notes::slots() {
             let mut from = None;
             loop {
-                let page = self.notes.left(slot, from, self.carrier.store.now()).await?;
+                let page = self
+                    .notes
+                    .left(slot, from, self.carrier.store.now())
+                    .await?;
                 if page.unreadable > 0 {
                     let words = format!("slot {slot} has notes that can't be read");
                     watch.alert(AlertKind::CorruptRecord, page.unreadable, &words);

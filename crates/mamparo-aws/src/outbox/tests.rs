@@ -216,7 +216,10 @@ async fn a_note_under_a_lease_is_left_to_whoever_has_it() {
     world.store.commit(&step, Some(put)).await.unwrap();
     let _relay = world.relay();
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!((world.notes().await, world.ready(QueueName::Fires).await), (1, 0));
+    assert_eq!(
+        (world.notes().await, world.ready(QueueName::Fires).await),
+        (1, 0)
+    );
 }
 
 #[tokio::test]
@@ -238,7 +241,10 @@ async fn a_step_whose_effects_fail_is_done_and_the_relay_does_the_rest() {
     assert_eq!(committed.unwrap(), APPLIED);
     let stands = world.store.stored(&id("t")).await.unwrap().unwrap();
     assert_eq!(stands.progress.state, State::Scheduled);
-    assert_eq!((world.notes().await, world.ready(QueueName::Fires).await), (1, 0));
+    assert_eq!(
+        (world.notes().await, world.ready(QueueName::Fires).await),
+        (1, 0)
+    );
     clock.0.store(2 * LEASE.as_secs(), Ordering::SeqCst);
     let relay = world.relay();
     until("it fails", async || !relay.is_ready()).await;
@@ -264,12 +270,19 @@ async fn a_deferral_takes_three_requests_to_the_store_and_a_fire_four() {
     world.begin(&at).await;
     let fire_at = now();
     let counts = |names: &[(&str, usize)]| -> BTreeMap<String, usize> {
-        names.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+        names
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
     };
     for (step, expected) in [
         (
             refused(&at, fire_at),
-            counts(&[("GetItem", 1), ("TransactWriteItems", 1), ("BatchWriteItem", 1)]),
+            counts(&[
+                ("GetItem", 1),
+                ("TransactWriteItems", 1),
+                ("BatchWriteItem", 1),
+            ]),
         ),
         (
             claimed(&at, fire_at),

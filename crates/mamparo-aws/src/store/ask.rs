@@ -86,7 +86,11 @@ impl DynamoStore {
             let wanted = limit - listed.len();
             let ids = self.first_ids(&filter, wanted).await?;
             let found = self.readable(&ids).await?;
-            let in_state = |record: &Record| filter.state.is_none_or(|state| state == record.progress.state);
+            let in_state = |record: &Record| {
+                filter
+                    .state
+                    .is_none_or(|state| state == record.progress.state)
+            };
             listed.extend(found.into_iter().filter(in_state));
             if ids.len() < wanted {
                 break;
@@ -102,17 +106,22 @@ impl DynamoStore {
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<TransactionId>, BackendError> {
-        let states = filter.state.map_or(State::ALL.to_vec(), |state| vec![state]);
+        let states = filter
+            .state
+            .map_or(State::ALL.to_vec(), |state| vec![state]);
         let walks = states.into_iter().map(|state| {
-            self.walk(Walk::all(state), move |first: &mut BTreeMap<TransactionId, ()>, row| {
-                if fits(filter, &row) {
-                    first.insert(row.id, ());
-                }
-                if first.len() > limit {
-                    first.pop_last();
-                }
-                ControlFlow::Continue(())
-            })
+            self.walk(
+                Walk::all(state),
+                move |first: &mut BTreeMap<TransactionId, ()>, row| {
+                    if fits(filter, &row) {
+                        first.insert(row.id, ());
+                    }
+                    if first.len() > limit {
+                        first.pop_last();
+                    }
+                    ControlFlow::Continue(())
+                },
+            )
         });
         let found = try_join_all(walks).await?;
         let all: BTreeMap<TransactionId, ()> = found.into_iter().flatten().flatten().collect();
@@ -161,7 +170,9 @@ fn before(now: Utc, patience: Patience, state: State) -> Utc {
 }
 
 fn is_old(progress: &Progress, until: Utc) -> bool {
-    let due = progress.next_fire_at.filter(|_| progress.state == State::Scheduled);
+    let due = progress
+        .next_fire_at
+        .filter(|_| progress.state == State::Scheduled);
     progress.updated_at <= until && due.is_none_or(|due| due <= until)
 }
 
@@ -196,7 +207,9 @@ impl Counted {
             return;
         }
         self.oldest = earlier(self.oldest, Some(row.created_at));
-        let due = row.next_fire_at.filter(|due| state.is_waiting() && *due < now);
+        let due = row
+            .next_fire_at
+            .filter(|due| state.is_waiting() && *due < now);
         self.overdue_since = earlier(self.overdue_since, due);
         self.overdue += u64::from(due.is_some());
     }

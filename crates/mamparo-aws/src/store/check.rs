@@ -31,7 +31,9 @@ impl DynamoStore {
     async fn describe(&self, name: &str) -> Result<TableDescription, BackendError> {
         let asked = self.client().describe_table().table_name(name);
         let described = asked.send().await.map_err(|error| dynamo(name, error))?;
-        let table = described.table.ok_or_else(|| other(name, "is not described"))?;
+        let table = described
+            .table
+            .ok_or_else(|| other(name, "is not described"))?;
         match table.table_status() {
             Some(TableStatus::Creating | TableStatus::Deleting) => {
                 let words = format!("table {name} is not ready: wait until it is active");
@@ -51,10 +53,15 @@ fn is_key(name: &str, schema: &[KeySchemaElement], key: [&str; 2]) -> Result<(),
     if schema.len() == 2 && is(partition, &KeyType::Hash) && is(sort, &KeyType::Range) {
         return Ok(());
     }
-    Err(other(name, &format!("has another key than {partition}, {sort}")))
+    Err(other(
+        name,
+        &format!("has another key than {partition}, {sort}"),
+    ))
 }
 
 fn other(name: &str, what: &str) -> BackendError {
-    let words = format!("{name} {what}: choose another prefix, or let `mamparo aws check` say what differs");
+    let words = format!(
+        "{name} {what}: choose another prefix, or let `mamparo aws check` say what differs"
+    );
     BackendError::new(Trouble::Incompatible, words)
 }

@@ -60,7 +60,10 @@ impl DynamoStore {
             }
             tokio::time::sleep(pause).await;
         }
-        let words = format!("others are at work on transaction {}; it is tried again", step.id);
+        let words = format!(
+            "others are at work on transaction {}; it is tried again",
+            step.id
+        );
         Err(BackendError::new(Trouble::Unavailable, words))
     }
 
@@ -104,17 +107,24 @@ impl DynamoStore {
             .set_item(Some(begun(new, stands, self.retention())))
             .condition_expression(format!("attribute_not_exists({ID})"))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let first = TransactWriteItem::builder().put(built(first.build())?).build();
+        let first = TransactWriteItem::builder()
+            .put(built(first.build())?)
+            .build();
         let row = told(id, &new.event(), &new.record.progress, self.retention());
         let mut request = key(id, REQUEST);
         let body = aws_sdk_dynamodb::primitives::Blob::new(new.request.as_ref());
-        request.insert(BODY.to_owned(), aws_sdk_dynamodb::types::AttributeValue::B(body));
+        request.insert(
+            BODY.to_owned(),
+            aws_sdk_dynamodb::types::AttributeValue::B(body),
+        );
         Ok(vec![first, self.put(request)?, self.put(row)?])
     }
 
     fn put(&self, item: Item) -> Result<TransactWriteItem, BackendError> {
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
-        Ok(TransactWriteItem::builder().put(built(put.build())?).build())
+        Ok(TransactWriteItem::builder()
+            .put(built(put.build())?)
+            .build())
     }
 
     fn transit(
@@ -160,7 +170,9 @@ impl DynamoStore {
             .expression_attribute_values(":was_seq", number(from.schedule_seq))
             .update_expression(expression)
             .condition_expression(condition);
-        Ok(TransactWriteItem::builder().update(built(update.build())?).build())
+        Ok(TransactWriteItem::builder()
+            .update(built(update.build())?)
+            .build())
     }
 
     /// Its request is removed with it. Without a condition: one whose request is gone must be able to end.
@@ -175,7 +187,9 @@ impl DynamoStore {
             .set_key(Some(key(id, REQUEST)))
             .update_expression(format!("SET {EXPIRES_AT} = :expires"))
             .expression_attribute_values(":expires", number(expires));
-        Ok(TransactWriteItem::builder().update(built(update.build())?).build())
+        Ok(TransactWriteItem::builder()
+            .update(built(update.build())?)
+            .build())
     }
 }
 
@@ -192,7 +206,8 @@ fn missed(reasons: &[CancellationReason]) -> Result<Option<Written>, BackendErro
         "ThrottlingError",
         "ProvisionedThroughputExceeded",
     ];
-    let is_passing = |reason: &CancellationReason| reason.code().is_some_and(|code| passing.contains(&code));
+    let is_passing =
+        |reason: &CancellationReason| reason.code().is_some_and(|code| passing.contains(&code));
     if reasons.iter().any(is_passing) {
         return Ok(None);
     }
@@ -200,7 +215,10 @@ fn missed(reasons: &[CancellationReason]) -> Result<Option<Written>, BackendErro
         .iter()
         .filter(|reason| reason.code() != Some("None"))
         .map(|reason| {
-            let (code, message) = (reason.code().unwrap_or_default(), reason.message().unwrap_or_default());
+            let (code, message) = (
+                reason.code().unwrap_or_default(),
+                reason.message().unwrap_or_default(),
+            );
             format!("{code} {message}")
         })
         .collect();

@@ -39,11 +39,14 @@ impl DynamoStore {
         let mut rows: Vec<Row> = found.into_iter().flatten().flatten().collect();
         rows.sort_by_key(|row| row.since);
         rows.truncate(limit);
-        let going = rows.iter().map(|row| self.forget_one(&row.id, row.updated_at));
+        let going = rows
+            .iter()
+            .map(|row| self.forget_one(&row.id, row.updated_at));
         let going: Vec<_> = going.collect();
         let gone = stream::iter(going).buffer_unordered(self.in_flight());
         let gone: Vec<_> = gone.collect().await;
-        gone.into_iter().try_fold(0, |sum, gone| Ok(sum + u64::from(gone?)))
+        gone.into_iter()
+            .try_fold(0, |sum, gone| Ok(sum + u64::from(gone?)))
     }
 
     /// Its request and history, and at last what says that it was there; nothing of it if it was forgotten meanwhile.
@@ -75,9 +78,16 @@ impl DynamoStore {
             let delete = Delete::builder()
                 .table_name(self.table())
                 .set_key(Some(part.clone()));
-            items.push(TransactWriteItem::builder().delete(built(delete.build())?).build());
+            items.push(
+                TransactWriteItem::builder()
+                    .delete(built(delete.build())?)
+                    .build(),
+            );
         }
-        let asked = self.client().transact_write_items().set_transact_items(Some(items));
+        let asked = self
+            .client()
+            .transact_write_items()
+            .set_transact_items(Some(items));
         match asked.send().await {
             Ok(_) => Ok(true),
             // Another engine is at it, or was.
@@ -130,7 +140,10 @@ impl DynamoStore {
                 .projection_expression(format!("{ID}, {PART}"))
                 .consistent_read(true)
                 .set_exclusive_start_key(from);
-            let page = asked.send().await.map_err(|error| dynamo(self.table(), error))?;
+            let page = asked
+                .send()
+                .await
+                .map_err(|error| dynamo(self.table(), error))?;
             let is_record = |item: &Item| item.get(PART).is_some_and(|part| *part == text(RECORD));
             let items = page.items.unwrap_or_default();
             parts.extend(items.into_iter().filter(|item| !is_record(item)));

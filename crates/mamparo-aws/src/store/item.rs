@@ -94,7 +94,10 @@ pub(super) fn begun(new: &NewTransaction, stands: &Progress, retention: Duration
     item
 }
 
-fn fill(item: &mut Item, attributes: impl IntoIterator<Item = (&'static str, Option<AttributeValue>)>) {
+fn fill(
+    item: &mut Item,
+    attributes: impl IntoIterator<Item = (&'static str, Option<AttributeValue>)>,
+) {
     let there = attributes
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -130,7 +133,9 @@ pub(super) fn told(
 /// Sorts rows as a transaction goes, whatever the clocks of different machines say: by the attempt that it is about, the schedule
 /// of that attempt, and the state; its begin is first. Where it is only looked after, and stays where it is, by the time.
 fn history_part(event: &AuditEvent, to: &Progress) -> String {
-    let attempt = event.from.map_or(0, |_| to.attempt_next.unwrap_or(to.attempt_current));
+    let attempt = event
+        .from
+        .map_or(0, |_| to.attempt_next.unwrap_or(to.attempt_current));
     let (attempt, place) = match to.state {
         State::Scheduling => (attempt, 0),
         State::Scheduled => (attempt, 1),

@@ -19,7 +19,11 @@ const MAX_KEYS: usize = 100;
 impl DynamoStore {
     /// Reads one transaction.
     pub(crate) async fn stored(&self, id: &TransactionId) -> Result<Option<Record>, BackendError> {
-        self.get(key(id, RECORD)).await?.as_ref().map(record).transpose()
+        self.get(key(id, RECORD))
+            .await?
+            .as_ref()
+            .map(record)
+            .transpose()
     }
 
     async fn get(&self, key: Item) -> Result<Option<Item>, BackendError> {
@@ -29,7 +33,10 @@ impl DynamoStore {
             .table_name(self.table())
             .set_key(Some(key))
             .consistent_read(true);
-        let got = asked.send().await.map_err(|error| dynamo(self.table(), error))?;
+        let got = asked
+            .send()
+            .await
+            .map_err(|error| dynamo(self.table(), error))?;
         Ok(got.item)
     }
 
@@ -40,14 +47,19 @@ impl DynamoStore {
         if let [id] = ids {
             return vec![self.stored(id).await];
         }
-        let chunks: Vec<_> = ids.chunks(MAX_KEYS).map(|chunk| self.load_some(chunk)).collect();
+        let chunks: Vec<_> = ids
+            .chunks(MAX_KEYS)
+            .map(|chunk| self.load_some(chunk))
+            .collect();
         let loaded = stream::iter(chunks).buffered(self.in_flight());
         let loaded: Vec<Vec<_>> = loaded.collect().await;
         loaded.into_iter().flatten().collect()
     }
 
     async fn load_some(&self, ids: &[TransactionId]) -> Vec<Result<Option<Record>, BackendError>> {
-        let keys = ids.iter().map(|id| ((id.as_str(), RECORD), key(id, RECORD)));
+        let keys = ids
+            .iter()
+            .map(|id| ((id.as_str(), RECORD), key(id, RECORD)));
         // No key may be named twice.
         let keys: HashMap<_, _> = keys.collect();
         let got = match self.get_all(keys.into_values().collect()).await {
@@ -58,7 +70,9 @@ impl DynamoStore {
             }
         };
         let item = |id: &TransactionId| got.get(&(id.as_str().to_owned(), RECORD.to_owned()));
-        ids.iter().map(|id| item(id).map(record).transpose()).collect()
+        ids.iter()
+            .map(|id| item(id).map(record).transpose())
+            .collect()
     }
 
     /// What is needed to send an attempt, in one request: the transaction, and its request.
@@ -66,7 +80,9 @@ impl DynamoStore {
         &self,
         id: &TransactionId,
     ) -> Result<Option<(Record, Bytes)>, BackendError> {
-        let mut got = self.get_all(vec![key(id, RECORD), key(id, REQUEST)]).await?;
+        let mut got = self
+            .get_all(vec![key(id, RECORD), key(id, REQUEST)])
+            .await?;
         let mut part = |part: &str| got.remove(&(id.as_str().to_owned(), part.to_owned()));
         let (Some(stored), Some(request)) = (part(RECORD), part(REQUEST)) else {
             return Ok(None);
@@ -89,7 +105,10 @@ impl DynamoStore {
                 .client()
                 .batch_get_item()
                 .request_items(self.table(), built(wanted.build())?);
-            let got = asked.send().await.map_err(|error| dynamo(self.table(), error))?;
+            let got = asked
+                .send()
+                .await
+                .map_err(|error| dynamo(self.table(), error))?;
             let items = got.responses.unwrap_or_default().remove(self.table());
             for item in items.unwrap_or_default() {
                 let name = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
@@ -97,7 +116,10 @@ impl DynamoStore {
                     read.insert((id, part), item);
                 }
             }
-            let left = got.unprocessed_keys.unwrap_or_default().remove(self.table());
+            let left = got
+                .unprocessed_keys
+                .unwrap_or_default()
+                .remove(self.table());
             match left {
                 Some(left) if !left.keys.is_empty() => keys = left.keys,
                 _ => return Ok(read),
@@ -134,11 +156,16 @@ impl DynamoStore {
                 .consistent_read(true)
                 .limit(i32::try_from(wanted - seen).unwrap_or(i32::MAX))
                 .set_exclusive_start_key(from);
-            let page = asked.send().await.map_err(|error| dynamo(self.table(), error))?;
+            let page = asked
+                .send()
+                .await
+                .map_err(|error| dynamo(self.table(), error))?;
             for item in page.items.unwrap_or_default() {
                 if seen >= skip {
                     rows.push(event(&item).map_err(|what| {
-                        corrupt(format!("the history of transaction {id} can't be read: {what}"))
+                        corrupt(format!(
+                            "the history of transaction {id} can't be read: {what}"
+                        ))
                     })?);
                 }
                 seen += 1;

@@ -63,7 +63,10 @@ impl Store for DynamoStore {
                 Written::Applied => Ok(Begun::New),
                 Written::Missed(Some(there)) => Ok(Begun::Exists(there)),
                 Written::Missed(None) => {
-                    let words = format!("transaction {} was stored and is gone; look who deletes items", step.id);
+                    let words = format!(
+                        "transaction {} was stored and is gone; look who deletes items",
+                        step.id
+                    );
                     Err(corrupt(words))
                 }
             }

@@ -94,7 +94,10 @@ impl DynamoStore {
                 .expression_attribute_values(":until", number(walk.until.millis()))
                 .set_limit(i32::try_from(walk.page).ok())
                 .set_exclusive_start_key(from);
-            let page = asked.send().await.map_err(|error| dynamo(self.table(), error))?;
+            let page = asked
+                .send()
+                .await
+                .map_err(|error| dynamo(self.table(), error))?;
             let rows = page.items.unwrap_or_default();
             for row in rows.iter().filter_map(|item| Row::read(item).ok()) {
                 if gather(&mut gathered, row).is_break() {

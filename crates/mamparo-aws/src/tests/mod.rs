@@ -8,3 +8,4 @@ mod requests;
 mod resources;
 mod strict;
 mod support;
+mod whole;

@@ -53,11 +53,11 @@ async fn what_many_do_at_once_shares_requests() {
     let (aws, strict) = behind_proxy().await;
     let queue = SqsQueue::new(&aws, QueueName::Answers);
     let one = |message| queue.publish(vec![message]);
-    let done = join_all(answers(400).into_iter().map(one)).await;
+    let done = join_all(answers(200).into_iter().map(one)).await;
     assert!(done.into_iter().all(|it| it.is_ok()));
     let sends = strict.count("SendMessageBatch");
-    assert!(sends <= 60, "{sends} requests for 400 messages");
-    let taken = take(&queue, 400, LONG).await;
+    assert!(sends <= 35, "{sends} requests for 200 messages");
+    let taken = take(&queue, 200, LONG).await;
     let done = join_all(
         taken
             .iter()
@@ -66,7 +66,7 @@ async fn what_many_do_at_once_shares_requests() {
     .await;
     assert!(done.into_iter().all(|it| it.is_ok()));
     let deletes = strict.count("DeleteMessageBatch");
-    assert!(deletes <= 60, "{deletes} requests for 400 messages");
+    assert!(deletes <= 35, "{deletes} requests for 200 messages");
 }
 
 #[tokio::test]

@@ -22,7 +22,9 @@ fn counts(ear: &Ear) -> Counts {
 }
 
 fn expected(counts: &[(&str, usize)]) -> Counts {
-    let counts = counts.iter().map(|(name, count)| ((*name).to_owned(), *count));
+    let counts = counts
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), *count));
     counts.collect()
 }
 
@@ -40,7 +42,10 @@ async fn handled(runner: &Runner, ear: &Ear, message: Message, input: Input) -> 
     tokio::time::sleep(Duration::from_millis(50)).await;
     ear.forget();
     let taken = take_one(&**queue, LONG).await;
-    let handled = runner.handle(&id, |_| input, Some(taken.receipt)).await.unwrap();
+    let handled = runner
+        .handle(&id, |_| input, Some(taken.receipt))
+        .await
+        .unwrap();
     assert_eq!(handled.settlement, Settlement::Acknowledged);
     counts(ear)
 }

@@ -29,7 +29,12 @@ async fn a_conflict_with_others_and_a_service_that_is_down_for_a_moment_are_wait
     let store = heard(&ear).await;
     let at = record("t");
     begin(&store, &at).await;
-    for fault in [Fault::Conflict, Fault::InProgress, Fault::Down, Fault::Conflict] {
+    for fault in [
+        Fault::Conflict,
+        Fault::InProgress,
+        Fault::Down,
+        Fault::Conflict,
+    ] {
         ear.fault(TRANSACT, fault);
     }
     let to = waiting(&at, State::Scheduling, now());
@@ -50,13 +55,17 @@ async fn a_conflict_that_does_not_end_is_told_and_nothing_is_written() {
     }
     let step = |to| {
         let mut step = Step::new(id("t"));
-        step.writes.push(transition(&at.progress, to, Cause::Refused));
+        step.writes
+            .push(transition(&at.progress, to, Cause::Refused));
         step
     };
     let to = waiting(&at, State::Scheduling, now());
     let error = store.commit(&step(&to), None).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Unavailable);
-    assert_eq!(error.to_string(), "others are at work on transaction t; it is tried again");
+    assert_eq!(
+        error.to_string(),
+        "others are at work on transaction t; it is tried again"
+    );
     assert_eq!(store.stored(&id("t")).await.unwrap(), Some(at.clone()));
 }
 

@@ -1,5 +1,4 @@
 //! The store against a local server, and against one whose answers are tampered with.
 
-mod conformance;
 mod faults;
 pub(crate) mod support;

@@ -140,7 +140,11 @@ struct Heard {
 impl Ear {
     /// Lets the next request of that name meet with this.
     pub(crate) fn fault(&self, name: &str, fault: Fault) {
-        self.0.lock().unwrap().faults.push_back((name.to_owned(), fault));
+        self.0
+            .lock()
+            .unwrap()
+            .faults
+            .push_back((name.to_owned(), fault));
     }
 
     /// Returns how many faults have not come yet.
@@ -188,13 +192,17 @@ impl Intercept for Ear {
         if let Some(fault) = fault {
             heard.faults.pop_front();
             if fault != Fault::AnswerLost {
-                request.headers_mut().insert("x-amz-target", "DynamoDB_20120810.ListTables");
+                request
+                    .headers_mut()
+                    .insert("x-amz-target", "DynamoDB_20120810.ListTables");
                 request.headers_mut().insert("content-length", "2");
                 *request.body_mut() = "{}".into();
             }
         }
         drop(heard);
-        config.interceptor_state().store_put(Meeting(fault.map(Meets)));
+        config
+            .interceptor_state()
+            .store_put(Meeting(fault.map(Meets)));
         Ok(())
     }
 
@@ -224,7 +232,9 @@ impl aws_smithy_types::config_bag::Storable for Meeting {
 
 const fn answer(fault: Fault) -> (u16, &'static str) {
     match fault {
-        Fault::AnswerLost | Fault::Down => (500, r#"{"__type":"InternalServerError","message":"down"}"#),
+        Fault::AnswerLost | Fault::Down => {
+            (500, r#"{"__type":"InternalServerError","message":"down"}"#)
+        }
         Fault::Conflict => (
             400,
             r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"cancelled",
