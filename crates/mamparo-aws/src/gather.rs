@@ -142,6 +142,7 @@ impl<T> Debug for Gather<T> {
 mod tests {
     use std::time::Duration;
 
+    use futures_util::FutureExt as _;
     use futures_util::future::join_all;
 
     use super::*;
@@ -150,18 +151,20 @@ mod tests {
 
     type Batches = Arc<Mutex<Vec<Vec<usize>>>>;
 
+    fn odd(n: &usize) -> Told {
+        let even = n.is_multiple_of(2);
+        even.then_some(()).ok_or_else(unknown)
+    }
+
     fn slow(room: usize) -> (Gather<usize>, Batches) {
         let batches = Batches::default();
         let seen = Arc::clone(&batches);
-        let gather = Gather::new(BATCH, room, move |entries: Vec<usize>| {
+        let send = move |entries: Vec<usize>| -> Flight {
             seen.lock().unwrap().push(entries.clone());
-            Box::pin(async move {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                let odd = |n: &usize| if n % 2 == 0 { Ok(()) } else { Err(unknown()) };
-                entries.iter().map(odd).collect()
-            })
-        });
-        (gather, batches)
+            let pause = tokio::time::sleep(Duration::from_millis(10));
+            Box::pin(pause.map(move |()| entries.iter().map(odd).collect()))
+        };
+        (Gather::new(BATCH, room, send), batches)
     }
 
     #[tokio::test(start_paused = true)]
@@ -171,7 +174,7 @@ mod tests {
         assert!(
             ends.iter()
                 .enumerate()
-                .all(|(n, end)| end.is_ok() == (n % 2 == 0))
+                .all(|(n, end)| end.is_ok() == n.is_multiple_of(2))
         );
         let batches = batches.lock().unwrap();
         assert!(batches.iter().all(|batch| batch.len() <= BATCH));

@@ -14,10 +14,10 @@
 
 mod carrier;
 mod notes;
-mod outbox;
 mod postpone;
 mod relay;
+mod steps;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use outbox::DynamoOutbox;
+pub(crate) use steps::DynamoOutbox;

@@ -87,11 +87,11 @@ pub(super) fn read(queue: QueueName, body: &str) -> Result<(Message, Option<Utc>
             };
             Ok((message, fire.due.map(Utc::from_millis).transpose()?))
         }
-        QueueName::Requests => Ok((Message::Request(request(parse(body)?)?), None)),
+        QueueName::Requests => Ok((Message::Request(request(&parse(body)?)?), None)),
     }
 }
 
-fn request(sent: Sent) -> Result<Request, InvalidSetting> {
+fn request(sent: &Sent) -> Result<Request, InvalidSetting> {
     let id = TransactionId::new(&sent.transaction_id)?;
     let body = BASE64_STANDARD
         .decode(&sent.body)

@@ -347,8 +347,8 @@ fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())
 }
 
-fn number(value: impl ToString) -> AttributeValue {
-    AttributeValue::N(value.to_string())
+fn number(value: impl Into<i128>) -> AttributeValue {
+    AttributeValue::N(value.into().to_string())
 }
 
 fn read<T: std::str::FromStr>(item: &Item, name: &str) -> Option<T> {

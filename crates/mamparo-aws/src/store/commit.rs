@@ -44,9 +44,8 @@ impl DynamoStore {
                 .set_transact_items(Some(items.clone()))
                 .send()
                 .await;
-            let error = match sent {
-                Ok(_) => return Ok(Written::Applied),
-                Err(error) => error,
+            let Err(error) = sent else {
+                return Ok(Written::Applied);
             };
             match error.as_service_error() {
                 Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {

@@ -22,12 +22,12 @@ mod forget;
 mod item;
 mod read;
 pub(crate) mod schema;
-mod store;
 #[cfg(test)]
 pub(crate) mod tests;
+mod transactions;
 mod walk;
 
 pub(crate) use batch::{built, dynamo, pauses};
 pub(crate) use item::{Item, number, text};
-pub(crate) use store::DynamoStore;
+pub(crate) use transactions::DynamoStore;
 pub(crate) use walk::{Row, Walk};

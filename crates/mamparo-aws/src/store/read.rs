@@ -161,14 +161,10 @@ impl DynamoStore {
                 .await
                 .map_err(|error| dynamo(self.table(), error))?;
             for item in page.items.unwrap_or_default() {
-                if seen >= skip {
-                    rows.push(event(&item).map_err(|what| {
-                        corrupt(format!(
-                            "the history of transaction {id} can't be read: {what}"
-                        ))
-                    })?);
-                }
                 seen += 1;
+                if seen > skip {
+                    rows.push(row(id, &item)?);
+                }
             }
             from = page.last_evaluated_key.filter(|key| !key.is_empty());
             if from.is_none() {
@@ -177,6 +173,14 @@ impl DynamoStore {
         }
         Ok(rows)
     }
+}
+
+fn row(id: &TransactionId, item: &Item) -> Result<AuditEvent, BackendError> {
+    event(item).map_err(|what| {
+        corrupt(format!(
+            "the history of transaction {id} can't be read: {what}"
+        ))
+    })
 }
 
 fn body(mut item: Item) -> Option<Bytes> {

@@ -1,4 +1,4 @@
-//! The suite that every backend runs: names of its own for each case.
+//! Cases of the suite that every backend runs, over schedules that fire and over what fails; `whole` runs them all, over messages that wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,6 @@ fn beside_memory(aws: &Aws, near: Option<Duration>) -> Backend {
     let scheduler = EventBridge::nearer(aws, fires, near);
     let queues = queues.map(|queue| Arc::new(queue) as Arc<dyn Queue>);
     Backend::new(store, Arc::new(scheduler), queues)
-}
-
-/// As it is: nothing that a case waits for is due later than a minute.
-mod by_queue {
-    use super::*;
-
-    async fn fresh() -> (Backend, Aws) {
-        let aws = resources::fresh().await;
-        (beside_memory(&aws, Some(Duration::from_secs(60))), aws)
-    }
-
-    mamparo_durable::conformance!(fresh);
 }
 
 /// Whatever is not past is a schedule, which fires when it is due.

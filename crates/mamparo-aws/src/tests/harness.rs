@@ -85,9 +85,8 @@ impl Firing {
             self.known.retain(|key, _| listed.contains(key));
             for key in listed {
                 if !self.known.contains_key(&key) {
-                    if let Some(plan) = self.read(&key.0).await {
-                        self.known.insert(key.clone(), plan);
-                    }
+                    let read = self.read(&key.0).await;
+                    self.known.extend(read.map(|plan| (key.clone(), plan)));
                 }
                 if self
                     .known

@@ -23,23 +23,8 @@ const STEP: Duration = Duration::from_millis(20);
 /// As often as another port is tried, when someone else takes the free one first.
 const PORTS: usize = 5;
 
-/// Its threads give way only where they wait, and DynamoDB is one at a time: moto looks whether a message is free and takes it in two
-/// steps, and undoes a transaction by putting the whole table back. Nobody waits here until a message is too old; moto counts all of
-/// them three times to see whether one is.
-const PROGRAM: &str = "\
-import logging, sys, threading
-sys.setswitchinterval(10)
-logging.getLogger('werkzeug').setLevel(logging.ERROR)
-from moto.dynamodb.responses import DynamoHandler
-from moto.server import main
-from moto.sqs.models import SQSBackend
-lock, act = threading.RLock(), DynamoHandler.call_action
-def alone(*arguments, **named):
-    with lock:
-        return act(*arguments, **named)
-DynamoHandler.call_action = alone
-SQSBackend.is_message_valid_based_on_retention_period = lambda *_: True
-main(['--host', '127.0.0.1', '--port', sys.argv[1]])";
+/// What it runs, and says why.
+const PROGRAM: &str = include_str!("moto.py");
 
 const AT_THE_END: &str = "test -f pid && kill -9 $(cat pid)";
 
