@@ -1,9 +1,11 @@
 //! Whether the tables are there, and ours.
 
-use aws_sdk_dynamodb::types::{KeySchemaElement, KeyType, TableDescription, TableStatus};
+use aws_sdk_dynamodb::types::{
+    KeySchemaElement, KeyType, Projection, ProjectionType, TableDescription, TableStatus,
+};
 use mamparo_durable::backend::{BackendError, Trouble};
 
-use super::schema::{BY_STATE, ID, PART, PLACE, SERIAL, SINCE, SLOT};
+use super::schema::{BY_STATE, ID, PART, PLACE, PROJECTED, SERIAL, SINCE, SLOT};
 use super::{DynamoStore, dynamo};
 
 impl DynamoStore {
@@ -20,6 +22,9 @@ impl DynamoStore {
             return Err(other(self.table(), "has no index by_state"));
         };
         is_key("index by_state", index.key_schema(), [PLACE, SINCE])?;
+        if !is_projected(index.projection()) {
+            return Err(other("index by_state", "lacks an attribute"));
+        }
         if outbox {
             let name = self.names().outbox();
             let table = self.describe(&name).await?;
@@ -42,6 +47,17 @@ impl DynamoStore {
             _ => Ok(table),
         }
     }
+}
+
+/// What is not projected can't be read from the index.
+fn is_projected(projection: Option<&Projection>) -> bool {
+    projection.is_some_and(|projection| {
+        let there = projection.non_key_attributes();
+        let all = projection.projection_type() == Some(&ProjectionType::All);
+        all || PROJECTED
+            .iter()
+            .all(|name| there.iter().any(|it| it == name))
+    })
 }
 
 fn is_key(name: &str, schema: &[KeySchemaElement], key: [&str; 2]) -> Result<(), BackendError> {

@@ -5,9 +5,14 @@ use mamparo_durable::backend::{
 };
 use mamparo_durable::machine::{Cause, End, Progress, Record, State, Utc};
 
-use super::support::{Ear, Fault, fresh, heard, id, now, record, transition, waiting};
+use mamparo_testkit::private::PrivateMoto;
+
+use super::support::{
+    Ear, Fault, connect, fresh, heard, id, make_tables_with, now, record, settings, transition,
+    waiting,
+};
 use crate::store::DynamoStore;
-use crate::store::schema::{ID, PART, RECORD};
+use crate::store::schema::{ID, PART, PROJECTED, RECORD};
 use crate::store::text;
 
 const TRANSACT: &str = "TransactWriteItems";
@@ -213,4 +218,34 @@ async fn all_items_of_what_ended_expire() {
     assert_eq!(expiring().await, (1, 3), "only its history, and that late");
     assert_eq!(write(&store, &at, &to).await, Written::Applied);
     assert_eq!(expiring().await, (4, 4));
+}
+
+/// What `check` says when the table is changed so.
+async fn checked(key: [&str; 2], projected: &[&str]) -> String {
+    let url = PrivateMoto::shared().await.url();
+    let aws = connect(settings(&url), &Ear::default()).await;
+    let missing = DynamoStore::new(aws.clone()).check(true).await.unwrap_err();
+    assert_eq!(missing.trouble(), Trouble::Incompatible);
+    let name = aws.names().transactions();
+    let words =
+        format!("DynamoDB has no table {name} in this region and account: run `mamparo aws apply`");
+    assert_eq!(missing.to_string(), words);
+    make_tables_with(&aws, key, projected).await;
+    let error = DynamoStore::new(aws).check(true).await.unwrap_err();
+    assert_eq!(error.trouble(), Trouble::Incompatible);
+    error.to_string().replace(&name, "TABLE")
+}
+
+#[tokio::test]
+async fn a_table_that_is_missing_or_of_another_program_is_told_before_an_engine_starts() {
+    let remedy = "choose another prefix, or let `mamparo aws check` say what differs";
+    assert_eq!(
+        checked(["id", "sort"], &PROJECTED).await,
+        format!("TABLE has another key than id, part: {remedy}")
+    );
+    assert_eq!(
+        checked(["id", "part"], &["kind"]).await,
+        format!("index by_state lacks an attribute: {remedy}")
+    );
+    fresh().await.check(true).await.unwrap();
 }

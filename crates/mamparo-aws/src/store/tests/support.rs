@@ -61,13 +61,18 @@ pub(crate) async fn connect(settings: SettingsBuilder, ear: &Ear) -> Aws {
 }
 
 pub(crate) async fn make_tables(aws: &Aws) {
+    make_tables_with(aws, [ID, PART], &PROJECTED).await;
+}
+
+/// Tables of which the first has this key, and in its index these attributes.
+pub(crate) async fn make_tables_with(aws: &Aws, [partition, sort]: [&str; 2], projected: &[&str]) {
     let index = GlobalSecondaryIndex::builder()
         .index_name(BY_STATE)
         .set_key_schema(Some(key(PLACE, SINCE)))
         .projection(
             Projection::builder()
                 .projection_type(ProjectionType::Include)
-                .set_non_key_attributes(Some(PROJECTED.map(str::to_owned).to_vec()))
+                .set_non_key_attributes(Some(projected.iter().map(|&it| it.into()).collect()))
                 .build(),
         )
         .build()
@@ -78,9 +83,9 @@ pub(crate) async fn make_tables(aws: &Aws) {
         .create_table()
         .table_name(aws.names().transactions())
         .billing_mode(BillingMode::PayPerRequest)
-        .set_key_schema(Some(key(ID, PART)))
-        .attribute_definitions(attribute(ID, text.clone()))
-        .attribute_definitions(attribute(PART, text.clone()))
+        .set_key_schema(Some(key(partition, sort)))
+        .attribute_definitions(attribute(partition, text.clone()))
+        .attribute_definitions(attribute(sort, text.clone()))
         .attribute_definitions(attribute(PLACE, text.clone()))
         .attribute_definitions(attribute(SINCE, ScalarAttributeType::N))
         .global_secondary_indexes(index);
