@@ -118,10 +118,10 @@ impl Debug for Aws {
     }
 }
 
-/// Every request is safe to repeat: writes are conditional or carry a token, names of schedules are deterministic, and a message sent twice is
-/// one of the duplicates that handlers bear. So the SDK may repeat what failed for a moment (a reset, a 5xx, throttling), with its own
-/// jitter, and its bucket of tokens keeps a service that is down from being asked three times as often. What is longer than that is the
-/// engine's to wait for.
+/// Every request is safe to repeat: writes are conditional or carry a token, names of schedules are deterministic, and a message
+/// sent twice is one of the duplicates that handlers bear. So the SDK may repeat what failed for a moment (a reset, a 5xx,
+/// throttling), with its own jitter, and its bucket of tokens keeps a service that is down from being asked three times as often.
+/// What lasts longer is the engine's to wait for.
 fn loader(settings: &Settings) -> ConfigLoader {
     let retries = RetryConfig::standard().with_max_attempts(settings.attempts);
     let timeouts = TimeoutConfig::builder()

@@ -136,7 +136,7 @@ fn by_dispatch(is_user: bool, error: &dyn Error) -> (Trouble, String) {
     if why.contains("credential") || why.contains("identity") {
         return (
             Trouble::Unavailable,
-            "can't be asked, for no credentials are to be had: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give this machine a role".to_owned(),
+            "can't be asked without credentials: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give this machine a role".to_owned(),
         );
     }
     if is_user {

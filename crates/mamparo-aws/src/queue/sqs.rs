@@ -190,7 +190,8 @@ impl Core {
         let hidden: u64 = count(Attribute::ApproximateNumberOfMessagesNotVisible);
         // SQS does not tell apart what is in hand and what was given back with a delay; of the latter only our own is known.
         let given_back = self.held.later().min(hidden);
-        let mut later = count(Attribute::ApproximateNumberOfMessagesDelayed) + given_back;
+        let delayed: u64 = count(Attribute::ApproximateNumberOfMessagesDelayed);
+        let mut later = delayed.saturating_sub(self.recalled.waiting(aws.now())) + given_back;
         if self.name == QueueName::Fires {
             later += scheduler::count(aws).await?;
         }

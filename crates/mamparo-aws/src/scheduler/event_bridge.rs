@@ -102,6 +102,7 @@ impl Inner {
             ..Outgoing::default()
         };
         self.fires.send(vec![message]).await?;
+        self.fires.recalled().sent(known.name, schedule.fire_at);
         Ok(Created::New)
     }
 

@@ -1,4 +1,6 @@
-//! Cases of the suite that every backend runs, over schedules that fire and over what fails; `whole` runs them all, over messages that wait.
+//! Cases of the suite that every backend runs, over schedules that fire and over what fails.
+//!
+//! `whole` runs them all, over messages that wait.
 
 use std::sync::Arc;
 use std::time::Duration;

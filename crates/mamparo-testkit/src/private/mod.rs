@@ -5,8 +5,8 @@
 //! - [`PrivateRabbit`] is a RabbitMQ that a test stops, kills and starts again
 //! - [`PrivateRedis`] is a Redis that a test stops, kills and starts again
 //!
-//! Their programs are installed by `scripts/peers`, moto by `scripts/peer-moto`. However the test program ends, also by a signal, the server is stopped
-//! and its folder removed. They run in real time.
+//! Their programs are installed by `scripts/peers`, moto by `scripts/peer-moto`. However the test program ends, also by a signal,
+//! the server is stopped and its folder removed. They run in real time.
 //!
 //! ```no_run
 //! use mamparo_testkit::private::PrivatePostgres;

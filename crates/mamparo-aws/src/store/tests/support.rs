@@ -251,11 +251,11 @@ const fn answer(fault: Fault) -> (u16, &'static str) {
         ),
         Fault::Expired => (
             400,
-            r#"{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"The security token included in the request is expired"}"#,
+            r#"{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"The security token is expired"}"#,
         ),
         Fault::Skewed => (
             400,
-            r#"{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired: 20301231T100000Z is now earlier than 20301231T105500Z"}"#,
+            r#"{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired: 10:00 is earlier than 10:55"}"#,
         ),
     }
 }
