@@ -55,7 +55,7 @@ mod by_bad_schedule {
     mamparo_durable::conformance_cases! { fresh;
         failures: whoever_dies_at_any_point_the_redelivery_ends_it_well,
             a_fire_that_comes_before_the_confirmation_is_accepted, a_fire_that_comes_twice_sends_one_attempt,
-            the_last_refusal_fails_it_and_tells_the_business, technical_failures_spend_postponements_and_no_attempt;
+            the_last_refusal_fails_it_and_tells_the_business;
         recovery: of_handlers_that_race_for_one_transaction_none_loses_it, every_message_handled_twice_is_as_if_once;
     }
 }
