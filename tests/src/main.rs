@@ -14,6 +14,7 @@
 //! - `noted` reads what the protecting layers leave for whoever records a call
 //! - `own_process` runs one of these tests in a process of its own
 //! - `python` runs other implementations' clients and servers
+//! - `queued` runs the suite of the defer plane's backends with queues in a RabbitMQ
 //! - `served` stands layers behind a real server, and `server` a server's own layers
 //! - `serving` runs a server from its start to its stop, under SIGTERM and behind nginx
 //! - `soak` lets half an hour of random faults pass, and looks for what is still held
@@ -53,6 +54,8 @@ mod noted;
 mod own_process;
 #[cfg(test)]
 mod python;
+#[cfg(test)]
+mod queued;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! | `publisher` | confirmed, bounded in time |
 //! | [`consumer`] | takes, hands on, judges, settles; connects again, starts again, stops |
 //! | `dead_letters` | looks, puts back, discards |
+//! | `queue` | a queue of the defer plane's engine ([`RabbitQueue`]) |
 //!
 //! Everything is at least once: a crash, or a connection that is lost, between an effect and its acknowledgement shows a message
 //! twice. Handlers must bear that, by an idempotency key or by remembering the ids of messages.
@@ -21,6 +22,7 @@ mod dead_letters;
 mod link;
 mod message;
 mod publisher;
+mod queue;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -35,5 +37,6 @@ pub use lapin;
 pub use link::{RabbitError, Trouble};
 pub use message::{Delivery, Message, headers};
 pub use publisher::Publisher;
+pub use queue::{RabbitQueue, RabbitQueueBuilder};
 pub use settings::{Settings, SettingsBuilder};
 pub use topology::{Topology, TopologyBuilder};

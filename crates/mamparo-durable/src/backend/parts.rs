@@ -40,6 +40,19 @@ impl Backend {
         self
     }
 
+    /// Takes one of the queues from elsewhere, such as a broker. A whole step is then no single transaction any more: the parts are
+    /// asked one after the other. Not the fires, unless the scheduler publishes there too.
+    #[must_use]
+    pub fn with_queue(mut self, name: QueueName, queue: Arc<dyn Queue>) -> Self {
+        let [answers, fires, requests] = &mut self.queues;
+        match name {
+            QueueName::Answers => *answers = queue,
+            QueueName::Fires => *fires = queue,
+            QueueName::Requests => *requests = queue,
+        }
+        self.without_outbox()
+    }
+
     /// Keeps the rate of all engines on this backend together.
     #[must_use]
     pub fn with_limits(mut self, limits: Arc<dyn LimitStore>) -> Self {

@@ -5,14 +5,14 @@ use std::future::pending;
 use std::time::Duration;
 
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions};
-use lapin::{Acker, Channel};
+use lapin::{Acker, Channel, Connection};
 use mamparo_core::InvalidSetting;
 use mamparo_core::clock::{SystemClock, WallClock as _};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Letter;
-use crate::link::{ANSWER, Live, RabbitError, Trouble, answered, close, open, short};
+use crate::link::{ANSWER, RabbitError, Trouble, answered, close, open, short};
 use crate::message::{Copied, copy};
 use crate::topology::{open_channel, peek};
 use crate::{Message, Publisher, Settings, Topology};
@@ -123,7 +123,7 @@ impl DeadLetters {
     /// [`RabbitError`] when the broker can't be asked.
     pub async fn depths(&self) -> Result<Depths, RabbitError> {
         let live = open(&self.settings).await?;
-        let counted = self.count(&live).await;
+        let counted = self.count(&live.connection).await;
         close(&live).await;
         counted
     }
@@ -169,11 +169,14 @@ impl DeadLetters {
         self.go_through(selection, Deed::Discard, stop).await
     }
 
-    async fn count(&self, live: &Live) -> Result<Depths, RabbitError> {
+    /// Counts over a connection that is open.
+    pub(crate) async fn count(&self, connection: &Connection) -> Result<Depths, RabbitError> {
         let count = async |queue: &str| {
             // A queue that is not there closes the channel.
-            let channel = open_channel(&live.connection).await?;
-            peek(&channel, queue).await.map(Option::unwrap_or_default)
+            let channel = open_channel(connection).await?;
+            let counted = peek(&channel, queue).await?;
+            drop(answered("closing a channel", channel.close(200, short(""))).await);
+            Ok::<_, RabbitError>(counted.unwrap_or_default())
         };
         let mut depths = Depths {
             ready: count(self.topology.queue()).await?,
@@ -206,6 +209,7 @@ impl DeadLetters {
             () = hear => Ok(Vec::new()),
         };
         give_back(&held).await;
+        seen_again(&live.channel, &self.topology.dead_letters(), held.len()).await;
         close(&live).await;
         done
     }
@@ -292,6 +296,20 @@ async fn forget(acker: &Acker) -> Result<(), RabbitError> {
     }
     Err(RabbitError::lost())
 }
+
+/// Waits until what was given back can be taken by the next who looks; if others are quicker, not for long.
+async fn seen_again(channel: &Channel, queue: &str, letters: usize) {
+    for _ in 0..LOOKS {
+        match peek(channel, queue).await {
+            Ok(Some(ready)) if (ready as usize) < letters => sleep(LOOK).await,
+            _ => return,
+        }
+    }
+}
+
+/// As often, and with such a wait in between, it is looked whether they can be taken.
+const LOOKS: u32 = 50;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// All at once, so that they stand in their order again; where the connection is lost, the broker does it.
 async fn give_back(held: &[Acker]) {

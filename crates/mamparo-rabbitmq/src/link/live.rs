@@ -28,10 +28,7 @@ impl Live {
     }
 
     /// Waits for an answer over it; one that is lost meanwhile may never give it.
-    pub(crate) async fn answer<T>(
-        &self,
-        answer: impl Future<Output = Result<T, lapin::Error>>,
-    ) -> Option<Result<T, lapin::Error>> {
+    pub(crate) async fn answer<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
         let lost = async {
             while self.is_open() {
                 sleep(LOOK).await;

@@ -43,7 +43,7 @@ pub(crate) fn copy(
             "CC" => kept.insert(short(headers::ORIGIN_CC), value.clone()),
             // Of those before the copy, nothing counts.
             of_broker if headers::OF_THE_BROKER.contains(&of_broker) => &mut kept,
-            "BCC" | headers::ATTEMPTS => &mut kept,
+            "BCC" | headers::ATTEMPTS | headers::NOT_BEFORE => &mut kept,
             of_dead if headers::OF_DEAD.contains(&of_dead) => &mut kept,
             _ => kept.insert(name.clone(), value.clone()),
         };
@@ -117,20 +117,31 @@ fn stamp(headers: &mut FieldTable, copied: Copied<'_>) {
     }
 }
 
+/// A header that is a whole number.
+pub(crate) fn number(properties: &BasicProperties, name: &str) -> Option<i64> {
+    let value = properties.headers().as_ref()?.inner().get(name)?;
+    Some(match value {
+        AMQPValue::ShortShortInt(number) => i64::from(*number),
+        AMQPValue::ShortShortUInt(number) => i64::from(*number),
+        AMQPValue::ShortInt(number) => i64::from(*number),
+        AMQPValue::ShortUInt(number) => i64::from(*number),
+        AMQPValue::LongInt(number) => i64::from(*number),
+        AMQPValue::LongUInt(number) => i64::from(*number),
+        AMQPValue::LongLongInt(number) => *number,
+        _ => return None,
+    })
+}
+
+/// The same properties, with a header that is a whole number.
+pub(crate) fn with_number(properties: BasicProperties, name: &str, number: i64) -> BasicProperties {
+    let mut headers = properties.headers().clone().unwrap_or_default();
+    headers.insert(short(name), AMQPValue::LongLongInt(number));
+    properties.with_headers(headers)
+}
+
 /// Reads how many attempts were made, whatever somebody wrote there: at least none, and fewer than `max`.
 pub(crate) fn attempts_made(properties: &BasicProperties, max: u32) -> u32 {
-    let headers = properties.headers().as_ref();
-    let value = headers.and_then(|headers| headers.inner().get(headers::ATTEMPTS));
-    let number = match value {
-        Some(AMQPValue::ShortShortInt(number)) => i64::from(*number),
-        Some(AMQPValue::ShortShortUInt(number)) => i64::from(*number),
-        Some(AMQPValue::ShortInt(number)) => i64::from(*number),
-        Some(AMQPValue::ShortUInt(number)) => i64::from(*number),
-        Some(AMQPValue::LongInt(number)) => i64::from(*number),
-        Some(AMQPValue::LongUInt(number)) => i64::from(*number),
-        Some(AMQPValue::LongLongInt(number)) => *number,
-        _ => 0,
-    };
+    let number = number(properties, headers::ATTEMPTS).unwrap_or(0);
     let most = i64::from(max.saturating_sub(1));
     u32::try_from(number.clamp(0, most)).unwrap_or(0)
 }

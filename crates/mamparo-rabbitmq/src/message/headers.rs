@@ -36,8 +36,45 @@ pub const ORIGIN_USER: &str = "x-origin-user-id";
 /// The producer's `CC`: left in place, each copy would go to those queues once more.
 pub const ORIGIN_CC: &str = "x-origin-cc";
 
+/// The number of a dead letter of the defer plane's: milliseconds since 1970 when it was buried, times 4 096, and something.
+pub const DEAD_NUMBER: &str = "x-dead-number";
+
+/// Not to be handled before then, in milliseconds since 1970: the wait is longer than the longest delay that has a queue.
+pub const NOT_BEFORE: &str = "x-not-before";
+
+/// When a message of the defer plane's was published first, in milliseconds since 1970.
+pub const PUBLISHED_AT: &str = "x-published-at";
+
+/// The transaction that a request is of.
+pub const TRANSACTION: &str = "x-transaction-id";
+
+/// The attempt that a request is.
+pub const ATTEMPT: &str = "x-transaction-attempt";
+
+/// Which schedule of its attempt a request is of; its answer must carry it, and the attempt.
+pub const SEQ: &str = "x-transaction-seq";
+
+/// What kind of transaction a request is of.
+pub const KIND: &str = "x-transaction-kind";
+
+/// The dependency that a request goes to.
+pub const DEPENDENCY: &str = "x-transaction-dependency";
+
+/// The trace context of a request's original (W3C Trace Context).
+pub const TRACEPARENT: &str = "traceparent";
+
+/// Why a dead letter of the defer plane's was discarded.
+pub const DISCARD_REASON: &str = "x-discard-reason";
+
 /// What only a dead letter has.
-pub(crate) const OF_DEAD: [&str; 5] = [DEAD_REASON, DEAD_DETAIL, DEAD_AT, OWNER, RUNBOOK];
+pub(crate) const OF_DEAD: [&str; 6] = [
+    DEAD_REASON,
+    DEAD_DETAIL,
+    DEAD_AT,
+    DEAD_NUMBER,
+    OWNER,
+    RUNBOOK,
+];
 
 /// What the broker writes itself. It takes a message that bears them for one that goes in circles, and drops it.
 pub(crate) const OF_THE_BROKER: [&str; 9] = [

@@ -5,7 +5,7 @@ mod delivery;
 pub mod headers;
 mod outgoing;
 
-pub(crate) use copy::{Copied, attempts_made, copy};
+pub(crate) use copy::{Copied, attempts_made, copy, number, with_number};
 pub use delivery::Delivery;
 pub(crate) use delivery::{header, text};
 pub use outgoing::Message;

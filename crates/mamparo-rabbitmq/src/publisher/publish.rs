@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::link::{Link, RabbitError, Trouble, Waits, short, trouble};
-use crate::topology::declare;
+use crate::topology::{declare, declare_kept};
 use crate::{Message, Settings, Topology};
 
 /// Publishes over one connection, which is made when it is needed and again when it is lost. Clones share it.
@@ -96,6 +96,12 @@ impl Publisher {
     pub async fn declare(&self, topology: &Topology) -> Result<(), RabbitError> {
         let live = self.shared.link.live().await?;
         declare(&live.connection, topology).await
+    }
+
+    /// The same, a queue that keeps some copies for people to look up, and nothing else.
+    pub(crate) async fn declare_kept(&self, queue: &str) -> Result<(), RabbitError> {
+        let live = self.shared.link.live().await?;
+        declare_kept(&live.connection, queue).await
     }
 
     /// Closes the connection; the next message opens another.

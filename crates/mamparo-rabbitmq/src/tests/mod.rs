@@ -5,6 +5,7 @@ mod copies;
 mod failing;
 mod letters;
 mod publishing;
+mod queues;
 mod settling;
 mod support;
 mod topologies;

@@ -12,6 +12,9 @@ use crate::link::{RabbitError, Trouble, answered, short};
 /// As many deliveries as nothing ever reaches: whoever looks at dead letters gives them back, which counts.
 const ANY_NUMBER: i64 = 1_000_000_000;
 
+/// As many messages as are kept for people to look up.
+const MOST_KEPT: i64 = 10_000;
+
 /// Declares the exchange and the queues, as often as one likes; a channel is closed by what the broker refuses, so it is
 /// its own.
 ///
@@ -54,6 +57,18 @@ pub(crate) async fn declare(
         bind(&channel, &topology.queue, exchange, key).await?;
     }
     // An error would say that it is closed already.
+    drop(answered("closing a channel", channel.close(200, short(""))).await);
+    Ok(())
+}
+
+/// Declares a queue that keeps some messages for people to look up: the newest.
+pub(crate) async fn declare_kept(connection: &Connection, queue: &str) -> Result<(), RabbitError> {
+    let channel = open_channel(connection).await?;
+    let mut arguments = quorum();
+    arguments.insert(short("x-max-length"), AMQPValue::LongLongInt(MOST_KEPT));
+    let declared = channel.queue_declare(short(queue), QueueDeclareOptions::durable(), arguments);
+    let doing = format!("declaring the queue {queue}");
+    answered(&doing, declared).await.map_err(differs)?;
     drop(answered("closing a channel", channel.close(200, short(""))).await);
     Ok(())
 }

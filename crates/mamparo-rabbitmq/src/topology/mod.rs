@@ -16,5 +16,5 @@ mod declare;
 mod names;
 mod settings;
 
-pub(crate) use declare::{declare, open_channel, peek};
+pub(crate) use declare::{declare, declare_kept, open_channel, peek};
 pub use settings::{Topology, TopologyBuilder};
