@@ -26,7 +26,8 @@ Signals: SIGTERM and SIGINT stop it, and give back what could not be finished in
 Examples:
   mamparo engine run --store sqlite:engine.db --policy policies.toml
   mamparo engine run --store sqlite:engine.db --policy policies.toml --rate 10/s -H 'authorization: Bearer …'
-  mamparo engine run --store sqlite:engine.db --policy policies.toml --metrics 127.0.0.1:9464";
+  mamparo engine run --store sqlite:engine.db --policy policies.toml --metrics 127.0.0.1:9464
+  mamparo engine run --store sqlite:engine.db,amqp://guest:guest@localhost/%2f --policy policies.toml";
 
 const TX: &str = "\
 Examples:
@@ -38,7 +39,8 @@ Examples:
 /// Where the transactions are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`.
+    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`; with `,amqp://USER:PASSWORD@HOST/VHOST` behind
+    /// it, their answers and requests are in that RabbitMQ.
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Place,
 
@@ -243,7 +245,8 @@ pub(crate) enum DlqCommand {
 /// Where dead letters are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HeapArgs {
-    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`.
+    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`; with `,amqp://USER:PASSWORD@HOST/VHOST` behind
+    /// it, their answers and requests are in that RabbitMQ.
     #[arg(long, value_name = "STORE", required_unless_present = "amqp")]
     pub(crate) store: Option<Place>,
 

@@ -2,17 +2,26 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mamparo_durable::backend::Backend;
+use mamparo_core::InvalidSetting;
+use mamparo_durable::backend::{Backend, QueueName};
 use mamparo_postgres::{Postgres, Settings};
+use mamparo_rabbitmq::RabbitQueue;
 use mamparo_sqlite::SqliteDurable;
 
 use super::trouble::Trouble;
 
-/// A store, as it is typed.
+/// A store, as it is typed, and the RabbitMQ that its answers and requests are in, if they aren't in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) struct Place {
+    store: Store,
+    broker: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Store {
     Sqlite(PathBuf),
     Postgres(String),
 }
@@ -21,40 +30,74 @@ impl FromStr for Place {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
+        let (store, broker) = match text.find(",amqp") {
+            Some(comma) => (&text[..comma], Some(text[comma + 1..].to_owned())),
+            None => (text, None),
+        };
+        if let Some(url) = &broker {
+            broker_at(url).map_err(|error| error.to_string())?;
+        }
+        let store = match store.split_once(':') {
             Some(("sqlite", file)) if !file.is_empty() => {
                 let file = file.strip_prefix("//").unwrap_or(file);
-                Ok(Self::Sqlite(file.into()))
+                Store::Sqlite(file.into())
             }
-            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(text.to_owned())),
-            _ => Err("write sqlite:FILE or postgres://USER@HOST/DATABASE".to_owned()),
-        }
+            Some(("postgres" | "postgresql", _)) => Store::Postgres(store.to_owned()),
+            _ => return Err("write sqlite:FILE or postgres://USER@HOST/DATABASE".to_owned()),
+        };
+        Ok(Self { store, broker })
     }
 }
 
 impl Place {
     /// Opens it for a process that works on it, and makes it where it is missing.
     pub(super) async fn work(&self, poll: Duration) -> Result<Backend, Trouble> {
-        match self {
-            Self::Sqlite(file) => {
+        let backend = match &self.store {
+            Store::Sqlite(file) => {
                 let store = SqliteDurable::builder(file).look_again(poll);
-                Ok(store.open()?.backend())
+                store.open()?.backend()
             }
-            Self::Postgres(url) => connect(url).await,
-        }
+            Store::Postgres(url) => connect(url).await?,
+        };
+        self.with_queues(backend, true).await
     }
 
     /// Opens one that is there.
     pub(super) async fn open(&self) -> Result<Backend, Trouble> {
-        match self {
-            Self::Sqlite(file) if !file.exists() => Err(Trouble::usage(format!(
-                "{}: there is no such file; `mamparo engine run` and `mamparo tx submit` make it",
-                file.display()
-            ))),
-            Self::Sqlite(file) => Ok(SqliteDurable::open(file)?.backend()),
-            Self::Postgres(url) => connect(url).await,
-        }
+        let backend = match &self.store {
+            Store::Sqlite(file) if !file.exists() => {
+                return Err(Trouble::usage(format!(
+                    "{}: there is no such file; `mamparo engine run` and `mamparo tx submit` make it",
+                    file.display()
+                )));
+            }
+            Store::Sqlite(file) => SqliteDurable::open(file)?.backend(),
+            Store::Postgres(url) => connect(url).await?,
+        };
+        self.with_queues(backend, false).await
     }
+
+    async fn with_queues(&self, mut backend: Backend, make: bool) -> Result<Backend, Trouble> {
+        let Some(url) = &self.broker else {
+            return Ok(backend);
+        };
+        let refused = |error: InvalidSetting| Trouble::usage(error.to_string());
+        let broker = broker_at(url).map_err(refused)?;
+        for name in [QueueName::Answers, QueueName::Requests] {
+            let queue = format!("mamparo.{}", name.as_str());
+            let queue = RabbitQueue::builder(broker.clone(), name, queue);
+            let queue = queue.build().map_err(refused)?;
+            if make {
+                queue.declare().await?;
+            }
+            backend = backend.with_queue(name, Arc::new(queue));
+        }
+        Ok(backend)
+    }
+}
+
+fn broker_at(url: &str) -> Result<mamparo_rabbitmq::Settings, InvalidSetting> {
+    mamparo_rabbitmq::Settings::builder(url).build()
 }
 
 async fn connect(url: &str) -> Result<Backend, Trouble> {

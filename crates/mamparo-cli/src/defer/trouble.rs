@@ -1,6 +1,7 @@
 //! Why a command did not do what it was asked.
 
 use mamparo_durable::backend::{BackendError, Trouble as Backend};
+use mamparo_rabbitmq::RabbitError;
 
 use crate::exit::Exit;
 use crate::output;
@@ -34,6 +35,17 @@ impl From<BackendError> for Trouble {
         match error.trouble() {
             Backend::Refused => Self::refused(error.to_string()),
             _ => Self::away(error.to_string()),
+        }
+    }
+}
+
+/// What is worth another try later is the broker's trouble; what isn't is refused.
+impl From<RabbitError> for Trouble {
+    fn from(error: RabbitError) -> Self {
+        if error.is_transient() {
+            Self::away(error.to_string())
+        } else {
+            Self::refused(error.to_string())
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mamparo::serve::termination;
-use mamparo_rabbitmq::{DeadLetters, Letter, RabbitError, Selection, Settings};
+use mamparo_rabbitmq::{DeadLetters, Letter, Selection, Settings};
 use serde_json::{Value, json};
 
 use crate::args::{
@@ -31,10 +31,7 @@ async fn list(args: &DeadArgs) -> Result<Exit, Trouble> {
         wanted: &wanted,
         ..Selection::first(args.max as usize)
     };
-    let found = letters(&args.heap, queue)?
-        .list(selection)
-        .await
-        .map_err(told)?;
+    let found = letters(&args.heap, queue)?.list(selection).await?;
     if args.heap.json {
         let all: Vec<Value> = found.iter().map(in_json).collect();
         return written(&format!("{:#}\n", json!({ "dead_letters": all })));
@@ -53,10 +50,7 @@ async fn show(args: &DeadOneArgs) -> Result<Exit, Trouble> {
         wanted: &|letter| letter.number() as u64 == number,
         ..Selection::first(1)
     };
-    let found = letters(&args.heap, &args.queue)?
-        .list(selection)
-        .await
-        .map_err(told)?;
+    let found = letters(&args.heap, &args.queue)?.list(selection).await?;
     let Some(letter) = found.first() else {
         return Err(Trouble::refused(format!(
             "there is no dead letter {number} of {}",
@@ -122,7 +116,7 @@ async fn put(args: &RequeueArgs, discarded: Option<&String>) -> Result<Exit, Tro
         if so_far > 0 && !args.dry_run {
             output::warning(&format!("{so_far} {word} until then"));
         }
-        told(error)
+        Trouble::from(error)
     })?;
     if args.heap.json {
         let all: Vec<Value> = done.iter().map(in_json).collect();
@@ -154,16 +148,6 @@ fn letters(heap: &HeapArgs, queue: &str) -> Result<DeadLetters, Trouble> {
         .build()
         .map_err(usage)?;
     DeadLetters::of(settings, queue).map_err(usage)
-}
-
-/// What is worth another try later is the broker's trouble; what isn't is refused.
-#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
-fn told(error: RabbitError) -> Trouble {
-    if error.is_transient() {
-        Trouble::away(error.to_string())
-    } else {
-        Trouble::refused(error.to_string())
-    }
 }
 
 fn holds(Filter { key, text }: &Filter, letter: &Letter) -> bool {

@@ -14,6 +14,8 @@ use crate::run::{Ran, mamparo};
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
+    /// Where its answers and requests are, if not in the file.
+    broker: Option<String>,
 }
 
 impl Place {
@@ -22,7 +24,10 @@ impl Place {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("durable-{name}"));
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
-        let place = Self { folder };
+        let place = Self {
+            folder,
+            broker: None,
+        };
         place.policy(&format!(
             r#"
 # The same files may be another program's too.
@@ -42,6 +47,14 @@ defer.technical_wait = {{ base = "200ms", cap = "200ms", jitter = 0.0 }}
         place
     }
 
+    /// The same, with a RabbitMQ for answers and requests.
+    pub(super) fn with_broker(self, url: String) -> Self {
+        Self {
+            broker: Some(url),
+            ..self
+        }
+    }
+
     pub(super) fn policy(&self, text: &str) {
         std::fs::write(self.folder.join("policies.toml"), text).unwrap();
     }
@@ -51,7 +64,11 @@ defer.technical_wait = {{ base = "200ms", cap = "200ms", jitter = 0.0 }}
     }
 
     pub(super) fn store(&self) -> String {
-        format!("sqlite:{}", self.folder.join("engine.db").display())
+        let file = format!("sqlite:{}", self.folder.join("engine.db").display());
+        match &self.broker {
+            Some(broker) => format!("{file},{broker}"),
+            None => file,
+        }
     }
 
     /// Runs a command on the store.

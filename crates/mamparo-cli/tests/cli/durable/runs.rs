@@ -1,9 +1,11 @@
 use std::time::Duration;
 
 use mamparo_core::clock;
+use mamparo_testkit::private::PrivateRabbit;
 
 use super::engine::Place;
 use super::provider::Provider;
+use crate::run::mamparo;
 
 #[tokio::test]
 async fn a_refused_request_is_sent_again_until_it_is_done_and_all_of_it_can_be_seen() {
@@ -72,6 +74,27 @@ async fn a_refused_request_is_sent_again_until_it_is_done_and_all_of_it_can_be_s
         table.contains("SUCCEEDED") && table.contains("0 overdue"),
         "{table}"
     );
+}
+
+#[tokio::test]
+async fn answers_and_requests_may_be_in_a_rabbitmq() {
+    let (provider, url) = Provider::start(1).await;
+    let broker = PrivateRabbit::shared().await.url();
+    let place = Place::new("broker", &url).with_broker(broker);
+    assert_eq!(place.submit("payment-1").await.code, 0);
+    let status = place.run(&["engine", "status", "--json"]).await.json();
+    assert_eq!(status["queues"]["requests"]["ready"], 1);
+    let file_alone = Place::store(&place).split(',').next().unwrap().to_owned();
+    let status = mamparo(&["engine", "status", "--json", "--store", &file_alone]).await;
+    assert_eq!(status.json()["queues"]["requests"]["ready"], 0);
+    let engine = place.engine(&[]).await;
+    place.succeeded(1).await;
+    assert_eq!(provider.keys(), ["payment-1#1", "payment-1#2"]);
+    engine.signal("TERM").await;
+    assert_eq!(engine.ended().await, Some(0));
+    let store = format!("{file_alone},amqp://guest@nowhere:none/%2f");
+    let ran = mamparo(&["tx", "list", "--store", &store]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("amqp://user:password@host"));
 }
 
 #[tokio::test]
