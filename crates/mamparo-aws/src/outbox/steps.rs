@@ -1,8 +1,8 @@
 //! The outbox's trait: whole steps, and moving what is due together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt as _};
 use mamparo_durable::backend::{
     BackendError, BoxFuture, Committed, Outbox, PostponeDue, Queue, Receipt, Scheduler, Step,
     Written,
@@ -13,7 +13,7 @@ use mamparo_durable::supervise::{Supervised, Supervisor};
 use super::carrier::Carrier;
 use super::notes::{Note, Notes};
 use super::relay::{EVERY, Relay};
-use crate::store::DynamoStore;
+use crate::store::{DynamoStore, in_turn};
 
 /// Steps in DynamoDB, and the relay, which ends with it.
 #[derive(Debug)]
@@ -32,6 +32,17 @@ impl DynamoOutbox {
         queues: [Arc<dyn Queue>; 3],
         listener: Arc<dyn Listener>,
     ) -> Self {
+        Self::looking(store, scheduler, queues, listener, EVERY)
+    }
+
+    /// Its relay looks so often.
+    pub(super) fn looking(
+        store: DynamoStore,
+        scheduler: Arc<dyn Scheduler>,
+        queues: [Arc<dyn Queue>; 3],
+        listener: Arc<dyn Listener>,
+        every: Duration,
+    ) -> Self {
         let carrier = Carrier {
             store: store.clone(),
             scheduler,
@@ -41,7 +52,7 @@ impl DynamoOutbox {
         let relay = Relay {
             carrier: carrier.clone(),
             notes: notes.clone(),
-            every: EVERY,
+            every,
         };
         let relay = Supervisor::new().listener(listener).worker(relay).run();
         Self {
@@ -107,8 +118,8 @@ impl DynamoOutbox {
 impl Outbox for DynamoOutbox {
     fn commit(&self, steps: Vec<Step>) -> BoxFuture<'_, Vec<Result<Committed, BackendError>>> {
         Box::pin(async move {
-            let committed = stream::iter(steps).map(|step| self.step(step));
-            committed.buffered(self.store.in_flight()).collect().await
+            let steps = steps.into_iter().map(|step| (step.id.clone(), step));
+            in_turn(steps, self.store.in_flight(), |_, step| self.step(step)).await
         })
     }
 

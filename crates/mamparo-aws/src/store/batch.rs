@@ -1,11 +1,14 @@
 //! What all requests to DynamoDB share.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
+use futures_util::stream::{self, StreamExt as _};
 use mamparo_durable::backend::{BackendError, Trouble};
+use mamparo_durable::machine::TransactionId;
 
 use crate::connection::{Service, trouble};
 
@@ -33,4 +36,29 @@ pub(crate) fn built<T>(built: Result<T, BuildError>) -> Result<T, BackendError> 
     built.map_err(|error| {
         BackendError::new(Trouble::Refused, "a request lacks what it needs").from_source(error)
     })
+}
+
+/// Does many things at once, but what is about one transaction in turn; returns what came of each, in their order.
+pub(crate) async fn in_turn<T, R, F: Future<Output = R>>(
+    all: impl IntoIterator<Item = (TransactionId, T)>,
+    at_once: usize,
+    work: impl Fn(TransactionId, T) -> F,
+) -> Vec<R> {
+    let mut turns: HashMap<TransactionId, Vec<(usize, T)>> = HashMap::new();
+    for (place, (id, it)) in all.into_iter().enumerate() {
+        turns.entry(id).or_default().push((place, it));
+    }
+    let work = &work;
+    let turns = turns.into_iter().map(|(id, turns)| async move {
+        let mut done = Vec::with_capacity(turns.len());
+        for (place, it) in turns {
+            done.push((place, work(id.clone(), it).await));
+        }
+        done
+    });
+    let turns: Vec<_> = turns.collect();
+    let done = stream::iter(turns).buffer_unordered(at_once);
+    let mut done: Vec<(usize, R)> = done.flat_map(stream::iter).collect().await;
+    done.sort_unstable_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
 }

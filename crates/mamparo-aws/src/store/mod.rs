@@ -27,7 +27,7 @@ pub(crate) mod tests;
 mod transactions;
 mod walk;
 
-pub(crate) use batch::{built, dynamo, pauses};
+pub(crate) use batch::{built, dynamo, in_turn, pauses};
 pub(crate) use item::{Item, number, text};
 pub(crate) use transactions::DynamoStore;
 pub(crate) use walk::{Row, Walk};

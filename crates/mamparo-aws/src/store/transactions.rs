@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, StreamExt as _};
 use mamparo_durable::backend::{
     BackendError, Begun, BoxFuture, Census, Filter, NewTransaction, Step, Store, Written,
 };
 use mamparo_durable::machine::{AuditEvent, Patience, Record, TransactionId, Utc, Write};
 
+use super::in_turn;
 use super::item::corrupt;
 use crate::connection::Aws;
 use crate::names::Names;
@@ -89,12 +89,12 @@ impl Store for DynamoStore {
         writes: Vec<(TransactionId, Write)>,
     ) -> BoxFuture<'_, Vec<Result<Written, BackendError>>> {
         Box::pin(async move {
-            let written = stream::iter(writes).map(|(id, write)| async move {
+            let write = |id, write| async move {
                 let mut step = Step::new(id);
                 step.writes.push(write);
                 self.commit(&step, None).await
-            });
-            written.buffered(self.in_flight()).collect().await
+            };
+            in_turn(writes, self.in_flight(), write).await
         })
     }
 

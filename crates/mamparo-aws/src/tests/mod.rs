@@ -6,6 +6,7 @@ mod harness;
 mod queues;
 mod requests;
 mod resources;
+mod speed;
 mod strict;
 mod support;
 mod whole;

@@ -3,22 +3,26 @@
 - Threads give way only where they wait: moto looks whether a message is free and takes it in two steps, and SQS in one.
 - Requests to DynamoDB are one at a time, and a transaction that fails puts back its own items; moto copies the whole table
   before each, and puts all of it back, with what others have written meanwhile.
+- What it looks up for each request, the folders and methods of its own code, it looks up once, and it keeps connections.
 - Nobody waits here until a message is too old; moto counts all of them three times to see whether one is. The clock that says which
   of them are visible, is asked for each at each touch of their queue, and is a quick one here.
 """
 
 import copy
+import functools
 import logging
 import sys
 import threading
 import time
 import types
 
+from moto import backends
+from moto.core import responses, utils
 from moto.dynamodb import models
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
-from moto.server import main
+from moto.server import MotoRequestHandler, main
 from moto.sqs import models as sqs
 
 sys.setswitchinterval(10)
@@ -58,6 +62,10 @@ def copied(what):
     return what if isinstance(what, Table) else copy.deepcopy(what)
 
 
+modules = frozenset(backends.list_of_moto_modules())
+backends.list_of_moto_modules = lambda: modules
+responses.method_names_from_class = functools.cache(utils.method_names_from_class)
+MotoRequestHandler.protocol_version = "HTTP/1.1"
 DynamoHandler.call_action = alone
 models.DynamoDBBackend.transact_write_items = transact
 models.copy = types.SimpleNamespace(deepcopy=copied)
