@@ -197,5 +197,11 @@ pub const DEFER_OUTCOME: &str = "mamparo.defer.outcome";
 /// The transaction's id; on spans only.
 pub const DEFER_TRANSACTION: &str = "mamparo.defer.transaction";
 
+/// The relay of an outbox, by its name.
+pub const OUTBOX_RELAY: &str = "mamparo.outbox.relay";
+
+/// How events of an outbox stand: `waiting` or `parked`.
+pub const OUTBOX_STATE: &str = "mamparo.outbox.state";
+
 /// What came of a reload of policies.
 pub const POLICY_OUTCOME: &str = "mamparo.policy.outcome";

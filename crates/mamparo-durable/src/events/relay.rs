@@ -19,6 +19,9 @@ use crate::supervise::{Backoff, Watch, Worker};
 /// How often the backlog is told.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
+/// What no notification tells of is found after so long at last.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
 /// Publishes the events of a store, each after those of its key that were put before it; a [`Worker`].
 ///
 /// An event is removed when its publisher has confirmed it. Where the relay dies between the two, the event is published again:
@@ -77,12 +80,7 @@ impl Relay {
 
     async fn work(&self, watch: &Watch, shared: &Shared) -> Result<(), BackendError> {
         let mut backoff = Backoff::default();
-        let mut told: Option<Instant> = None;
         while !watch.is_stopped() {
-            if told.is_none_or(|told| clock::now() - told >= TELL_EVERY) {
-                told = Some(clock::now());
-                self.tell_backlog(watch).await;
-            }
             match self.batch(watch, shared).await {
                 Ok(Batch::Done) => {
                     watch.works();
@@ -123,13 +121,13 @@ impl Relay {
         Ok(())
     }
 
-    /// Waits until there may be something, or one that failed is due again, or the backlog is to be told.
+    /// Waits until there may be something, or one that failed is due again.
     async fn wait(&self, watch: &Watch, shared: &Shared) {
         let due = shared.again_in();
-        let longest = due.unwrap_or(TELL_EVERY).min(self.settings.look_again);
+        let longest = due.unwrap_or(LONGEST_WAIT).min(self.settings.look_again);
         tokio::select! {
             () = watch.stopped() => {}
-            () = self.store.ready(longest.min(TELL_EVERY)) => {}
+            () = self.store.ready(longest.min(LONGEST_WAIT)) => {}
         }
     }
 
@@ -209,9 +207,12 @@ impl Relay {
     }
 
     fn tell(&self, watch: &Watch, outcome: &Outcome) {
+        let (listener, name) = (watch.listener(), &*self.settings.name);
         if outcome.confirmed > 0 {
-            let listener = watch.listener();
-            listener.published(&self.settings.name, outcome.confirmed);
+            listener.published(name, outcome.confirmed);
+        }
+        if outcome.unconfirmed > 0 {
+            listener.unconfirmed(name, outcome.unconfirmed);
         }
         for (number, why) in &outcome.parked {
             let detail = format!("event {number}: {why}");
@@ -219,11 +220,14 @@ impl Relay {
         }
     }
 
-    /// Nobody waits for it: what fails is told when events are claimed.
-    async fn tell_backlog(&self, watch: &Watch) {
-        if let Ok(backlog) = self.store.backlog().await {
-            let lag = backlog.lag(Utc::of(&*self.settings.clock));
-            watch.listener().backlog(&self.settings.name, &backlog, lag);
+    /// Tells it beside the work, however long a batch takes. That the store does not say is told when events are claimed.
+    async fn keep_telling(&self, watch: &Watch) -> Result<(), BackendError> {
+        loop {
+            if let Ok(backlog) = self.store.backlog().await {
+                let lag = backlog.lag(Utc::of(&*self.settings.clock));
+                watch.listener().backlog(&self.settings.name, &backlog, lag);
+            }
+            tokio::time::sleep(TELL_EVERY).await;
         }
     }
 }
@@ -252,8 +256,14 @@ impl Worker for Relay {
     fn run(&self, watch: Watch) -> BoxFuture<'_, Result<(), BackendError>> {
         Box::pin(async move {
             let shared = Shared::default();
-            tokio::try_join!(self.work(&watch, &shared), self.help(&watch, &shared))?;
-            Ok(())
+            let both = async {
+                tokio::try_join!(self.work(&watch, &shared), self.help(&watch, &shared))?;
+                Ok(())
+            };
+            tokio::select! {
+                ended = both => ended,
+                ended = self.keep_telling(&watch) => ended,
+            }
         })
     }
 }

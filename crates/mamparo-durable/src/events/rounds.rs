@@ -40,6 +40,8 @@ struct Sent {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) confirmed: u64,
+    /// As many as the broker refused, or did not confirm.
+    pub(super) unconfirmed: u64,
     /// What the broker said when it took none.
     pub(super) outage: Option<String>,
     /// Each with its reason.
@@ -128,6 +130,7 @@ impl Rounds {
                     self.settled.push((sent.number, given_back()));
                 }
             }
+            outcome.unconfirmed += 1;
             self.blocked.extend(sent.key);
         }
         outcome

@@ -55,6 +55,11 @@ pub trait Listener: Debug + Send + Sync + 'static {
         let _ = (relay, events);
     }
 
+    /// The broker refused so many events of a relay, or did not confirm them.
+    fn unconfirmed(&self, relay: &str, events: u64) {
+        let _ = (relay, events);
+    }
+
     /// What a relay has before it, and how long the oldest of it has waited: its lag. Told every few seconds.
     fn backlog(&self, relay: &str, backlog: &Backlog, lag: Duration) {
         let _ = (relay, backlog, lag);
@@ -114,6 +119,10 @@ impl Listener for Listeners {
 
     fn published(&self, relay: &str, events: u64) {
         self.0.iter().for_each(|it| it.published(relay, events));
+    }
+
+    fn unconfirmed(&self, relay: &str, events: u64) {
+        self.0.iter().for_each(|it| it.unconfirmed(relay, events));
     }
 
     fn backlog(&self, relay: &str, backlog: &Backlog, lag: Duration) {

@@ -105,6 +105,8 @@ async fn what_is_at_its_end_is_in_no_index_that_is_searched_for_what_is_not() {
             "claim events",
             &["events_waiting", "events_keyless", "events_key"],
         ),
+        ("backlog", &["events_waiting", "events_parked"]),
+        ("parked events", &["events_parked"]),
         ("find key", &["idempotency_keys_pkey"]),
         ("complete key", &["idempotency_keys_pkey"]),
         ("sweep keys", &["idempotency_keys_expires_at"]),

@@ -11,6 +11,17 @@ use tokio::time::timeout;
 use super::{SqliteEvents, claim};
 use crate::durable::Failed;
 
+const WAITING: &str =
+    "SELECT count(*) FROM (SELECT 1 FROM mamparo_events WHERE parked_at IS NULL LIMIT ?1)";
+const PARKED: &str =
+    "SELECT count(*) FROM (SELECT 1 FROM mamparo_events WHERE parked_at IS NOT NULL LIMIT ?1)";
+const OLDEST: &str =
+    "SELECT created_at FROM mamparo_events WHERE parked_at IS NULL ORDER BY number LIMIT 1";
+
+/// What a look at the backlog asks, for the tests that ask how it is planned.
+#[cfg(test)]
+pub(super) const LOOKS: [&str; 3] = [WAITING, PARKED, OLDEST];
+
 impl EventStore for SqliteEvents {
     fn claim(&self, limit: usize, lease: Duration) -> BoxFuture<'_, Result<Claimed, BackendError>> {
         let now = self.now();
@@ -35,22 +46,15 @@ impl EventStore for SqliteEvents {
 
     fn backlog(&self) -> BoxFuture<'_, Result<Backlog, BackendError>> {
         Box::pin(self.read(|file| {
-            let count = |condition: &str| -> Result<u64, Failed> {
-                let most = Backlog::COUNTED;
-                let count = format!(
-                    "SELECT count(*) FROM (SELECT 1 FROM mamparo_events WHERE parked_at IS {condition} LIMIT {most})"
-                );
-                let count: u32 = file.prepare_cached(&count)?.query_row([], |row| row.get(0))?;
+            let count = |sql: &str| -> Result<u64, Failed> {
+                let mut count = file.prepare_cached(sql)?;
+                let count: u32 = count.query_row([Backlog::COUNTED], |row| row.get(0))?;
                 Ok(u64::from(count))
             };
-            let oldest = file
-                .prepare_cached(
-                    "SELECT created_at FROM mamparo_events WHERE parked_at IS NULL ORDER BY number LIMIT 1",
-                )?
-                .query_row([], |row| row.get(0))
-                .optional()?;
+            let mut oldest = file.prepare_cached(OLDEST)?;
+            let oldest = oldest.query_row([], |row| row.get(0)).optional()?;
             let oldest = oldest.map(|millis| Utc::from_millis(millis).unwrap_or(Utc::MIN));
-            Ok(Backlog::new(count("NULL")?, count("NOT NULL")?, oldest))
+            Ok(Backlog::new(count(WAITING)?, count(PARKED)?, oldest))
         }))
     }
 

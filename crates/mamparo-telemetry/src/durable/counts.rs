@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mamparo_core::Dependency;
 use mamparo_durable::backend::QueueName;
+use mamparo_durable::events::Backlog;
 use mamparo_durable::handler::Listener;
 use mamparo_durable::machine::{
     Alert, AlertKind, AuditEvent, Cause, Label, Note, Outcome, State, Terms,
@@ -187,6 +188,28 @@ impl Listener for Metrics {
     fn forgotten(&self, transactions: u64) {
         if let Some(instruments) = self.instruments() {
             instruments.deferred.forgotten.add(transactions, &[]);
+        }
+    }
+
+    fn published(&self, relay: &str, events: u64) {
+        self.publish(relay, events, 0);
+    }
+
+    fn unconfirmed(&self, relay: &str, events: u64) {
+        self.publish(relay, 0, events);
+    }
+
+    fn backlog(&self, relay: &str, backlog: &Backlog, lag: Duration) {
+        self.watched.outboxes.note(relay, backlog, lag);
+        // From zero on: a first increase can only be seen from something.
+        self.publish(relay, 0, 0);
+    }
+}
+
+impl Metrics {
+    fn publish(&self, relay: &str, confirmed: u64, unconfirmed: u64) {
+        if let Some(instruments) = self.instruments() {
+            instruments.published.count(relay, confirmed, unconfirmed);
         }
     }
 }

@@ -40,6 +40,7 @@
 mod context;
 mod counts;
 mod looks;
+mod outbox;
 mod traced;
 
 #[cfg(feature = "rabbitmq")]
@@ -49,6 +50,8 @@ pub(crate) use counts::Counts;
 pub use counts::MAX_KINDS;
 pub(crate) use looks::Looks;
 pub use looks::{EngineWatch, LOOK_EVERY};
+pub use outbox::MAX_RELAYS;
+pub(crate) use outbox::{Outboxes, Published};
 pub use traced::{Traced, TracedFuture};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Every metric that we write.
 
 use super::metric::{Kind, Metric, counter, duration, metric};
-use super::{deferred, messages};
+use super::{deferred, messages, outbox};
 use crate::semconv::{
     ATTEMPT_VERDICT, BREAKER_KEY, BREAKER_STATE, DEPENDENCY, ERROR_TYPE, FALLBACK_OUTCOME,
     GRPC_METHOD, GRPC_TARGET, HTTP_CLIENT_REQUEST_DURATION, HTTP_REQUEST_METHOD,
@@ -369,5 +369,9 @@ pub const CATALOG: &[Metric] = &[
     deferred::OVERDUE_AGE,
     deferred::DEAD_LETTERS,
     deferred::BURIED,
+    outbox::EVENTS,
+    outbox::LAG,
+    outbox::PUBLISHED,
+    outbox::UNCONFIRMED,
     messages::DEPTH,
 ];

@@ -1,6 +1,6 @@
 //! The metrics of the defer plane, which the feature `durable` writes.
 
-use super::metric::{Kind, Metric, counter, duration, metric};
+use super::metric::{Metric, counter, duration, gauge};
 use crate::semconv::{
     DEFER_ATTEMPT, DEFER_KIND, DEFER_OUTCOME, DEFER_QUEUE, DEFER_STATE, DEPENDENCY, REASON,
 };
@@ -94,12 +94,3 @@ pub(crate) const BURIED: Metric = counter(
     &[DEFER_QUEUE],
     "Messages that became dead letters, as seen from one look to the next",
 );
-
-const fn gauge(
-    name: &'static str,
-    unit: &'static str,
-    attributes: &'static [&'static str],
-    says: &'static str,
-) -> Metric {
-    metric(name, Kind::ObservableGauge, unit, attributes, says)
-}

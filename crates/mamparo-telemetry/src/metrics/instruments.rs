@@ -47,6 +47,8 @@ pub(crate) struct Instruments {
     pub(crate) policy_reloads: Counter<u64>,
     #[cfg(feature = "durable")]
     pub(crate) deferred: crate::durable::Counts,
+    #[cfg(feature = "durable")]
+    pub(crate) published: crate::durable::Published,
 }
 
 impl Instruments {
@@ -104,6 +106,8 @@ impl Instruments {
             policy_reloads: counter(catalog::POLICY_RELOADS),
             #[cfg(feature = "durable")]
             deferred: crate::durable::Counts::new(meter),
+            #[cfg(feature = "durable")]
+            published: crate::durable::Published::new(meter),
             meter: meter.clone(),
         }
     }

@@ -63,6 +63,15 @@ pub(super) const fn duration(
     metric(name, Kind::Histogram, "s", attributes, says)
 }
 
+pub(super) const fn gauge(
+    name: &'static str,
+    unit: &'static str,
+    attributes: &'static [&'static str],
+    says: &'static str,
+) -> Metric {
+    metric(name, Kind::ObservableGauge, unit, attributes, says)
+}
+
 pub(super) const fn metric(
     name: &'static str,
     kind: Kind,

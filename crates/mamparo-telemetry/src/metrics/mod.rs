@@ -39,6 +39,7 @@ mod labels;
 pub(crate) mod messages;
 mod metric;
 mod observer;
+pub(crate) mod outbox;
 mod pairs;
 mod places;
 mod resends;

@@ -20,6 +20,9 @@ pub(crate) struct Watched {
     /// The engine of the defer plane, as it was looked at last.
     #[cfg(feature = "durable")]
     pub(crate) engine: crate::durable::Looks,
+    /// Outboxes, as their relays told of them last.
+    #[cfg(feature = "durable")]
+    pub(crate) outboxes: crate::durable::Outboxes,
     /// The queues of messages, as they were looked at last.
     #[cfg(feature = "rabbitmq")]
     pub(crate) queues: crate::rabbitmq::Queues,
@@ -35,6 +38,8 @@ impl Watched {
             self.breakers.observe_with(meter, &self.sources);
             #[cfg(feature = "durable")]
             self.engine.observe_with(meter);
+            #[cfg(feature = "durable")]
+            self.outboxes.observe_with(meter);
             #[cfg(feature = "rabbitmq")]
             self.queues.observe_with(meter);
         });

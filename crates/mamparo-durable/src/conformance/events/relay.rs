@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::EventBackend;
@@ -237,6 +238,7 @@ pub async fn a_broker_that_is_down_is_waited_for_and_nothing_is_parked(
     assert_eq!(store.backlog().await.unwrap().parked, 0);
     relay.stop().await.unwrap();
     assert_in_order(&broker.taken());
+    assert!(heard.unconfirmed.load(Ordering::Relaxed) >= 2, "both keys");
     let lags = heard.lags.lock().unwrap();
     assert!(
         lags.iter().any(|(backlog, _)| backlog.waiting == 4),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -173,6 +173,7 @@ impl Publisher for Broker {
 pub(super) struct Heard {
     alerts: Mutex<Vec<Alert>>,
     pub(super) lags: Mutex<Vec<(Backlog, Duration)>>,
+    pub(super) unconfirmed: AtomicU64,
 }
 
 impl Heard {
@@ -193,6 +194,10 @@ impl Heard {
 impl Listener for Heard {
     fn alert(&self, alert: &Alert) {
         self.alerts.lock().unwrap().push(alert.clone());
+    }
+
+    fn unconfirmed(&self, _: &str, events: u64) {
+        self.unconfirmed.fetch_add(events, Ordering::Relaxed);
     }
 
     fn backlog(&self, _: &str, backlog: &Backlog, lag: Duration) {

@@ -71,6 +71,7 @@ fn what_fails_while_others_are_confirmed_waits_and_blocks_its_key_only() {
     rounds.next();
     let outcome = rounds.heard(vec![not_now(), Published::Confirmed]);
     assert_eq!(outcome.outage, None);
+    assert_eq!((outcome.confirmed, outcome.unconfirmed), (1, 1));
     assert_eq!(outcome.again_in, Some(Duration::from_secs(1)));
     assert_eq!(ids(&rounds.next()), ["4"]);
     rounds.heard(vec![Published::Confirmed]);
@@ -94,6 +95,7 @@ fn a_broker_that_takes_nothing_is_an_outage_and_no_events_failure() {
     rounds.next();
     let outcome = rounds.heard(vec![not_now(), not_now()]);
     assert_eq!(outcome.outage.as_deref(), Some("busy"));
+    assert_eq!(outcome.unconfirmed, 2);
     assert!(outcome.parked.is_empty());
     let back = Settlement::Later {
         wait: Duration::ZERO,
