@@ -34,7 +34,7 @@ pub(crate) struct DemoArgs {
 
     /// Instead, runs a shop that goes on, with its metrics there under /metrics, for Prometheus to scrape: 127.0.0.1:9464, say.
     ///
-    /// It is well for a while; then six of its dependencies and its engine come into troubles of their own, until you stop it.
+    /// It is well for a while; then six of its dependencies, its engine and its outboxes come into troubles of their own, until you stop it.
     /// Each alert of docs/operating has what sets it off, and each panel of the dashboard something to draw.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["requests", "plot", "json", "otlp"])]
     pub(crate) metrics: Option<SocketAddr>,
@@ -47,4 +47,9 @@ pub(crate) struct DemoArgs {
         requires = "metrics"
     )]
     pub(crate) well: Delay,
+
+    /// Consumes a queue of this RabbitMQ too, `amqp://USER:PASSWORD@HOST/VHOST`, which gets a dead letter. It declares `mamparo.demo` and
+    /// leaves it.
+    #[arg(long, value_name = "URL", requires = "metrics")]
+    pub(crate) amqp: Option<String>,
 }

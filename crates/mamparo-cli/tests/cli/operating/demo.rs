@@ -19,10 +19,10 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    /// Starts one that is well for so long.
-    pub(super) async fn start(well: Duration) -> Self {
+    /// Starts one that is well for so long, with a queue in this RabbitMQ.
+    pub(super) async fn start(well: Duration, amqp: &str) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_mamparo"))
-            .args(["demo", "--metrics", "127.0.0.1:0", "--well"])
+            .args(["demo", "--metrics", "127.0.0.1:0", "--amqp", amqp, "--well"])
             .arg(format!("{}ms", well.as_millis()))
             .stdout(Stdio::piped())
             .kill_on_drop(true)

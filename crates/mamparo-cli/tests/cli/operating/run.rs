@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mamparo_core::clock;
+use mamparo_testkit::private::PrivateRabbit;
 use tokio::sync::OnceCell;
 
 use super::demo::Demo;
@@ -22,8 +23,15 @@ const TROUBLE: Duration = Duration::from_secs(30);
 /// How long after the last expected alert one more may still come.
 const AFTERWARDS: Duration = Duration::from_secs(3);
 
-/// An alert, and the dependency that it is about.
+/// An alert, and the dependency, relay or queue that it is about.
 pub(super) type Fired = (String, String);
+
+/// The labels that say what an alert is about; it has one of them at most.
+const ABOUT: [&str; 3] = [
+    "mamparo_dependency",
+    "mamparo_outbox_relay",
+    "mamparo_message_queue",
+];
 
 /// What Prometheus saw.
 #[derive(Debug)]
@@ -45,7 +53,8 @@ pub(super) async fn run(expected: &BTreeSet<Fired>) -> &'static Run {
 }
 
 async fn live(expected: &BTreeSet<Fired>) -> Run {
-    let mut demo = Demo::start(WELL).await;
+    let broker = PrivateRabbit::shared().await;
+    let mut demo = Demo::start(WELL, &broker.url()).await;
     let rules = rules::hurried(&rules::read("alerts.yml"));
     let prometheus = Prometheus::start(JOB, demo.address, &rules).await;
     demo.until_in_trouble().await;
@@ -83,8 +92,8 @@ async fn fired(prometheus: &Prometheus) -> BTreeSet<Fired> {
     let ever = r#"count_over_time(ALERTS{alertstate="firing"}[1h])"#;
     let ever = prometheus.query(ever).await;
     let fired = ever.iter().map(|it| {
-        let label = |name| it.label(name).to_owned();
-        (label("alertname"), label("mamparo_dependency"))
+        let about: String = ABOUT.iter().map(|name| it.label(name)).collect();
+        (it.label("alertname").to_owned(), about)
     });
     fired.collect()
 }
