@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod defer;
 mod demo;
+mod events;
 mod exit;
 mod explain;
 mod grpc;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Engine(EngineCommand::Status(args)) => finish(defer::status(args)),
         Command::Tx(command) => finish(defer::tx(command)),
         Command::Dlq(command) => finish(defer::dlq(command)),
+        Command::Events(command) => finish(events::events(command)),
         Command::Consume(args) => finish(messages::consume(args)),
         Command::Reconcile(args) => finish(defer::reconcile(args)),
         Command::Completions { shell } => completions::completions(shell),

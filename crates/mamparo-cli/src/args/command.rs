@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
-    CallArgs, CheckArgs, ConsumeArgs, DemoArgs, DlqCommand, EngineCommand, ExplainArgs,
-    ReconcileArgs, TxCommand,
+    CallArgs, CheckArgs, ConsumeArgs, DemoArgs, DlqCommand, EngineCommand, EventsCommand,
+    ExplainArgs, ReconcileArgs, TxCommand,
 };
 
 const EXAMPLES: &str = "\
@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// Looks after dead letters: messages that could not be handled.
     #[command(subcommand)]
     Dlq(DlqCommand),
+    /// Looks after parked events: what an outbox's relay could not publish.
+    #[command(subcommand)]
+    Events(EventsCommand),
     /// Gives each message of a RabbitMQ queue to a command, and settles it by the command's exit code.
     Consume(ConsumeArgs),
     /// Finds transactions that are stuck, and brings them back on their way; a running engine does so all the time.

@@ -8,6 +8,7 @@ mod check;
 mod command;
 mod defer;
 mod demo;
+mod events;
 mod messages;
 mod typed;
 
@@ -19,5 +20,8 @@ pub(crate) use defer::{
     OperateArgs, ReconcileArgs, RequeueArgs, RetryArgs, RunArgs, StatusArgs, SubmitArgs, TxCommand,
 };
 pub(crate) use demo::DemoArgs;
+pub(crate) use events::{
+    EventsCommand, OutboxArgs, ParkedArgs, ParkedDiscardArgs, ParkedManyArgs, ParkedOneArgs,
+};
 pub(crate) use messages::{ConsumeArgs, Filter, Key};
 pub(crate) use typed::{Data, Delay, Field, Limit, Rate};

@@ -1,15 +1,16 @@
 //! Where the transactions are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mamparo_core::InvalidSetting;
-use mamparo_durable::backend::{Backend, QueueName};
-use mamparo_postgres::{Postgres, Settings};
+use mamparo_durable::backend::{Backend, BackendError, QueueName};
+use mamparo_durable::events::EventStore;
+use mamparo_postgres::{Postgres, PostgresEvents, Settings};
 use mamparo_rabbitmq::RabbitQueue;
-use mamparo_sqlite::SqliteDurable;
+use mamparo_sqlite::{SqliteDurable, SqliteEvents};
 
 use super::trouble::Trouble;
 
@@ -66,15 +67,43 @@ impl Place {
     pub(super) async fn open(&self) -> Result<Backend, Trouble> {
         let backend = match &self.store {
             Store::Sqlite(file) if !file.exists() => {
-                return Err(Trouble::usage(format!(
-                    "{}: there is no such file; `mamparo engine run` and `mamparo tx submit` make it",
-                    file.display()
-                )));
+                let help = "; `mamparo engine run` and `mamparo tx submit` make it";
+                return Err(missing(file, help));
             }
             Store::Sqlite(file) => SqliteDurable::open(file)?.backend(),
             Store::Postgres(url) => connect(url).await?,
         };
         self.with_queues(backend, false).await
+    }
+
+    /// Opens the outbox that another program keeps there, as it is.
+    pub(crate) async fn events(
+        &self,
+        schema: Option<&str>,
+    ) -> Result<Arc<dyn EventStore>, Trouble> {
+        if self.broker.is_some() {
+            return Err(Trouble::usage("an outbox is in a store, not in a broker"));
+        }
+        match (&self.store, schema) {
+            (Store::Sqlite(_), Some(_)) => {
+                Err(Trouble::usage("--schema is for a store in PostgreSQL"))
+            }
+            (Store::Sqlite(file), None) if !file.exists() => Err(missing(file, "")),
+            (Store::Sqlite(file), None) => {
+                Ok(Arc::new(SqliteEvents::builder(file).existing().open()?))
+            }
+            (Store::Postgres(url), schema) => {
+                let mut settings = Settings::builder(url);
+                if let Some(schema) = schema {
+                    settings = settings.schema(schema);
+                }
+                let settings = settings.build();
+                let settings = settings.map_err(|error| Trouble::usage(error.to_string()))?;
+                let events = PostgresEvents::builder(settings).existing();
+                let events = events.connect().await.map_err(|error| told(url, error))?;
+                Ok(Arc::new(events))
+            }
+        }
     }
 
     async fn with_queues(&self, mut backend: Backend, make: bool) -> Result<Backend, Trouble> {
@@ -100,16 +129,21 @@ fn broker_at(url: &str) -> Result<mamparo_rabbitmq::Settings, InvalidSetting> {
     mamparo_rabbitmq::Settings::builder(url).build()
 }
 
+fn missing(file: &Path, help: &str) -> Trouble {
+    Trouble::usage(format!("{}: there is no such file{help}", file.display()))
+}
+
 async fn connect(url: &str) -> Result<Backend, Trouble> {
     let settings = Settings::builder(url).build();
     let settings = settings.map_err(|error| Trouble::usage(error.to_string()))?;
     let connected = Postgres::connect(settings).await;
-    let postgres = connected.map_err(|error| {
-        let Trouble { exit, line } = error.into();
-        let line = format!("{}: {line}", without_password(url));
-        Trouble { exit, line }
-    })?;
-    Ok(postgres.backend())
+    Ok(connected.map_err(|error| told(url, error))?.backend())
+}
+
+fn told(url: &str, error: BackendError) -> Trouble {
+    let Trouble { exit, line } = error.into();
+    let line = format!("{}: {line}", without_password(url));
+    Trouble { exit, line }
 }
 
 /// Who and how to get in stays out of terminals and logs.

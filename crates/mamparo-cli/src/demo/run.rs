@@ -35,10 +35,12 @@ const OVER_WITHIN: Duration = Duration::from_secs(1);
 /// Shows the layers at work.
 pub(crate) async fn demo(args: DemoArgs) -> Exit {
     if let Some(at) = args.metrics {
-        return live(at, args.well.0, args.amqp.as_deref()).await.unwrap_or_else(|error| {
-            output::error(&format!("the demonstration could not be run: {error}"));
-            Exit::NoAnswer
-        });
+        return live(at, args.well.0, args.amqp.as_deref())
+            .await
+            .unwrap_or_else(|error| {
+                output::error(&format!("the demonstration could not be run: {error}"));
+                Exit::NoAnswer
+            });
     }
     // Before anything else: who typed a wrong name hears of it at once.
     let plot = match args.plot.as_deref().map(create).transpose() {

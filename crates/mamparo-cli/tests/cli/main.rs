@@ -20,6 +20,8 @@ mod demo;
 #[cfg(test)]
 mod durable;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod export;

@@ -160,6 +160,8 @@ pub struct ParkedEvent {
     pub reason: Label,
     /// When.
     pub parked_at: Utc,
+    /// How often it had failed then.
+    pub failures: u32,
     /// What is stored, or why it can't be read.
     pub event: Result<Event, Label>,
 }

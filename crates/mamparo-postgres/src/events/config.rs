@@ -20,6 +20,9 @@ use crate::wake::hear;
 /// How often the inbox is swept.
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
 
+/// The version of the schema that has brought the tables of events.
+const EVENTS_SINCE: usize = 4;
+
 /// As many connections as watchdogs have: a transaction each.
 const OF_WATCHDOGS: u32 = 2;
 
@@ -30,6 +33,7 @@ pub struct PostgresEventsBuilder {
     settings: Settings,
     keep_inbox: Duration,
     notify: bool,
+    existing: bool,
 }
 
 impl PostgresEventsBuilder {
@@ -38,6 +42,7 @@ impl PostgresEventsBuilder {
             settings,
             keep_inbox: Duration::from_secs(14 * 86_400),
             notify: true,
+            existing: false,
         }
     }
 
@@ -57,6 +62,12 @@ impl PostgresEventsBuilder {
         self
     }
 
+    /// Connects only if the schema has these tables, and changes none: for who looks after another program's. Nothing sweeps the inbox then.
+    pub const fn existing(mut self) -> Self {
+        self.existing = true;
+        self
+    }
+
     /// Connects, brings the tables up to date, and starts what listens and sweeps, on this runtime.
     ///
     /// # Errors
@@ -65,7 +76,11 @@ impl PostgresEventsBuilder {
     pub async fn connect(self) -> Result<PostgresEvents, BackendError> {
         let settings = self.settings;
         let database = Database::new(&settings);
-        schema::prepare(&database, &settings).await?;
+        if self.existing {
+            schema::require(&database, &settings, EVENTS_SINCE).await?;
+        } else {
+            schema::prepare(&database, &settings).await?;
+        }
         let statements = Statements::of(&settings.schema);
         let changed = Arc::new(Notify::new());
         let channel = format!("mamparo_events_{}", settings.schema);
@@ -79,13 +94,16 @@ impl PostgresEventsBuilder {
         let swept = (database.clone(), statements.clone());
         let keep = self.keep_inbox;
         let tell = Tell::new("inbox", &settings.listener);
-        tasks.run(move || {
-            let (database, statements) = swept.clone();
-            keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
-                let (database, statements) = (database.clone(), statements.clone());
-                async move { sweep(&database, &statements, keep, SWEEP).await }
-            })
-        });
+        // How long another program's inbox remembers is not known here.
+        if !self.existing {
+            tasks.run(move || {
+                let (database, statements) = swept.clone();
+                keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
+                    let (database, statements) = (database.clone(), statements.clone());
+                    async move { sweep(&database, &statements, keep, SWEEP).await }
+                })
+            });
+        }
         let own = PgPoolOptions::new()
             .max_connections(OF_WATCHDOGS)
             .acquire_timeout(settings.acquire_timeout)

@@ -17,12 +17,18 @@ pub(super) fn claimed(row: &PgRow) -> Result<ClaimedEvent, Error> {
 }
 
 pub(super) fn parked(row: &PgRow) -> Result<ParkedEvent, Error> {
-    let ClaimedEvent { number, event, .. } = claimed(row)?;
+    let ClaimedEvent {
+        number,
+        failures,
+        event,
+        ..
+    } = claimed(row)?;
     let reason: String = row.try_get(9)?;
     Ok(ParkedEvent {
         number,
         reason: reason.into(),
         parked_at: Utc::from_millis(row.try_get(10)?).unwrap_or(Utc::MIN),
+        failures,
         event,
     })
 }

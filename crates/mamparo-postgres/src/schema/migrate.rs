@@ -67,6 +67,24 @@ pub(crate) async fn prepare(database: &Database, settings: &Settings) -> Result<
     Ok(())
 }
 
+/// Refuses a schema whose tables are not there, or older than a version, and makes nothing.
+pub(crate) async fn require(
+    database: &Database,
+    settings: &Settings,
+    since: usize,
+) -> Result<(), BackendError> {
+    let found = database
+        .with(|connection| Box::pin(look(connection)))
+        .await?;
+    if check(found, &settings.schema)? < since {
+        let schema = &settings.schema;
+        return Err(incompatible(format!(
+            "schema {schema} has no such tables of mamparo: is it another schema, or another database?"
+        )));
+    }
+    Ok(())
+}
+
 /// Returns how many migrations are applied.
 fn check(found: Found, schema: &str) -> Result<usize, BackendError> {
     match found {

@@ -9,4 +9,4 @@ mod migrate;
 
 #[cfg(test)]
 pub(crate) use migrate::MIGRATIONS;
-pub(crate) use migrate::prepare;
+pub(crate) use migrate::{prepare, require};

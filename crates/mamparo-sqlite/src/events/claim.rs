@@ -194,12 +194,18 @@ pub(super) fn parked(
     );
     let mut asked = file.prepare_cached(&select)?;
     let parked = asked.query_map(params![after, int(limit)], |row| {
-        let ClaimedEvent { number, event, .. } = claimed(row)?;
+        let ClaimedEvent {
+            number,
+            failures,
+            event,
+            ..
+        } = claimed(row)?;
         let reason: Option<String> = row.get(9)?;
         Ok(ParkedEvent {
             number,
             reason: reason.unwrap_or_default().into(),
             parked_at: Utc::from_millis(row.get(10)?).unwrap_or(Utc::MIN),
+            failures,
             event,
         })
     })?;

@@ -11,7 +11,7 @@ use mamparo_core::clock::{SystemClock, WallClock};
 use mamparo_durable::backend::{BackendError, Trouble};
 use mamparo_durable::events::{Event, Seen};
 use mamparo_durable::machine::Utc;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OpenFlags, params};
 use tokio::sync::Notify;
 
 use super::inbox;
@@ -81,6 +81,7 @@ impl SqliteEvents {
             settings: Settings::at(path.as_ref()),
             clock: Arc::new(SystemClock),
             keep_inbox: Duration::from_secs(14 * 86_400),
+            existing: false,
         }
     }
 
@@ -205,6 +206,7 @@ pub struct SqliteEventsBuilder {
     settings: Settings,
     clock: Arc<dyn WallClock>,
     keep_inbox: Duration,
+    existing: bool,
 }
 
 impl SqliteEventsBuilder {
@@ -229,6 +231,13 @@ impl SqliteEventsBuilder {
         self
     }
 
+    /// Opens a file only if it has these tables as this version makes them, and changes none: for who looks after another program's.
+    #[must_use]
+    pub const fn existing(mut self) -> Self {
+        self.existing = true;
+        self
+    }
+
     /// Opens the file, makes it where it is missing, and brings its tables up to date.
     ///
     /// # Errors
@@ -237,6 +246,10 @@ impl SqliteEventsBuilder {
     /// same names ([`Trouble::Incompatible`]).
     pub fn open(self) -> Result<SqliteEvents, BackendError> {
         let path = self.settings.path.display().to_string();
+        if self.existing && !is_there(&self.settings.path) {
+            let why = format!("{path}: there are no events in it that this version knows");
+            return Err(BackendError::new(Trouble::Incompatible, why));
+        }
         let database = Database::open(&self.settings, &[PART]).map_err(|error| {
             let Failed(error) = error.into();
             let trouble = match error.trouble() {
@@ -256,4 +269,14 @@ impl SqliteEventsBuilder {
             shared: Arc::new(shared),
         })
     }
+}
+
+/// Tells whether a file has the tables, as this version makes them.
+fn is_there(path: &Path) -> bool {
+    let version = || {
+        let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let asked = "SELECT version FROM mamparo_schema WHERE part = ?1";
+        file.query_row(asked, [PART.name], |row| row.get::<_, usize>(0))
+    };
+    version().is_ok_and(|version| version == PART.steps.len())
 }

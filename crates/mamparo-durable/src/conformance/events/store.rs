@@ -235,6 +235,44 @@ pub async fn what_is_parked_holds_its_key_and_no_other(backend: Arc<dyn EventBac
     assert!(store.parked(0, 10).await.unwrap().is_empty());
 }
 
+/// In the order of their numbers, also what can't be read; each is given back or removed once.
+pub async fn what_is_parked_is_listed_in_pages_and_goes_once(backend: Arc<dyn EventBackend>) {
+    let store = backend.store();
+    let all = ["a", "b", "c", "d", "e"].map(|id| event(id, None));
+    backend.put(all.to_vec(), true).await;
+    let (id, claimed) = claim(&*store, 10, LONG).await;
+    let parked = claimed
+        .iter()
+        .map(|(number, id)| (*number, Settlement::Parked(format!("no {id}").into())));
+    assert_eq!(store.settle(id, parked.collect()).await.unwrap(), 0);
+    backend.tear("c").await;
+    let (mut listed, mut last) = (Vec::new(), 0);
+    loop {
+        let page = store.parked(last, 2).await.unwrap();
+        assert!(page.len() <= 2);
+        let Some(newest) = page.last() else { break };
+        assert!(page[0].number > last && newest.number >= page[0].number);
+        last = newest.number;
+        listed.extend(page);
+    }
+    let reasons: Vec<&str> = listed.iter().map(|it| it.reason.as_str()).collect();
+    assert_eq!(reasons, ["no a", "no b", "no c", "no d", "no e"]);
+    assert!(listed.iter().all(|it| it.failures == 1));
+    let readable: Vec<bool> = listed.iter().map(|it| it.event.is_ok()).collect();
+    assert_eq!(readable, [true, true, false, true, true]);
+
+    let numbers: Vec<i64> = listed.iter().map(|it| it.number).collect();
+    let of = |places: [usize; 2]| places.map(|place| numbers[place]).to_vec();
+    for left in [2, 0] {
+        assert_eq!(store.discard(of([2, 3])).await.unwrap(), left);
+        assert_eq!(store.unpark(of([0, 4])).await.unwrap(), left);
+    }
+    let backlog = store.backlog().await.unwrap();
+    assert_eq!((backlog.waiting, backlog.parked), (2, 1));
+    let again = store.claim(10, LONG).await.unwrap().events;
+    assert!(again.len() == 2 && again.iter().all(|it| it.failures == 0));
+}
+
 /// Of what another transaction puts, too.
 pub async fn whoever_waits_for_events_is_woken(backend: Arc<dyn EventBackend>) {
     let store = backend.store();

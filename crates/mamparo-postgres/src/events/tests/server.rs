@@ -132,3 +132,26 @@ async fn a_watchdog_that_gets_no_answer_ends_and_says_so() {
     proxy.set(Fault::None).await;
     assert_eq!(stuck.compensate(1).await.unwrap().done, 1);
 }
+
+#[tokio::test]
+async fn who_connects_to_what_exists_makes_no_schema() {
+    let url = PrivatePostgres::shared().await.url();
+    let there = schema();
+    let existing = async |name: &str| {
+        let settings = settings(&url).schema(name).build().unwrap();
+        PostgresEvents::builder(settings).existing().connect().await
+    };
+    for _ in 0..2 {
+        let error = existing(&there).await.unwrap_err();
+        assert_eq!(error.trouble(), Trouble::Incompatible);
+        assert!(error.to_string().contains("no such tables"), "{error}");
+    }
+    let settings = settings(&url).schema(&there).build().unwrap();
+    PostgresEvents::connect(settings)
+        .await
+        .unwrap()
+        .close()
+        .await;
+    let events = existing(&there).await.unwrap();
+    assert_eq!(events.backlog().await.unwrap().parked, 0);
+}

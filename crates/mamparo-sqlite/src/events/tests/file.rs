@@ -70,3 +70,21 @@ async fn the_first_message_of_a_process_sweeps_the_inbox() {
         .collect();
     assert_eq!(kept, ["m2"]);
 }
+
+#[test]
+fn who_opens_what_exists_makes_no_file_and_no_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.db");
+    let open = || SqliteEvents::builder(&path).existing().open();
+    assert_eq!(open().unwrap_err().trouble(), Trouble::Incompatible);
+    assert!(!path.exists());
+    drop(SqliteDurable::open(&path).unwrap());
+    let error = open().unwrap_err();
+    assert!(error.to_string().contains("no events in it"), "{error}");
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'mamparo_events'";
+    let file = Connection::open(&path).unwrap();
+    let tables: u32 = file.query_row(tables, [], |row| row.get(0)).unwrap();
+    assert_eq!(tables, 0);
+    drop(SqliteEvents::open(&path).unwrap());
+    assert!(open().is_ok());
+}
