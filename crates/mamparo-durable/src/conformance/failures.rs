@@ -356,10 +356,8 @@ pub async fn a_lost_answer_is_asked_for_again_and_given_up_at_last(backend: Back
         let given_up = Record::in_flight(terms);
         begin(&backend, &given_up).await;
         assert_eq!(cycle(&play.runner).await.mended, 1);
-        assert_eq!(
-            stored(&backend, &given_up.terms.id).await.progress.end,
-            Some(End::OutcomeUnknown)
-        );
+        let ended = play.until_end(&given_up.terms.id).await;
+        assert_eq!(ended.progress.end, Some(End::OutcomeUnknown));
         assert!(
             play.alerts
                 .kinds()
@@ -369,6 +367,11 @@ pub async fn a_lost_answer_is_asked_for_again_and_given_up_at_last(backend: Back
 }
 
 pub(super) async fn cycle(runner: &Runner) -> Cycle {
+    reconciler(runner).cycle(Cycle::default()).await.unwrap()
+}
+
+/// One without any patience.
+pub(super) fn reconciler(runner: &Runner) -> Reconciler {
     let none = Duration::ZERO;
     let patience = Patience {
         scheduling: none,
@@ -376,11 +379,8 @@ pub(super) async fn cycle(runner: &Runner) -> Cycle {
         sending: none,
         in_flight: none,
     };
-    let reconciler = Reconciler::builder(runner.clone())
-        .patience(patience)
-        .build()
-        .unwrap();
-    reconciler.cycle(Cycle::default()).await.unwrap()
+    let reconciler = Reconciler::builder(runner.clone()).patience(patience);
+    reconciler.build().unwrap()
 }
 
 /// Row: A's or B's conditional write misses. The row is read again, and decided again.

@@ -30,6 +30,7 @@ macro_rules! conformance {
                 a_lost_answer_is_asked_for_again_and_given_up_at_last,
                 a_handler_that_read_what_was_true_before_decides_again;
             recovery: the_reconciler_revives_each_intermediate_state,
+                an_answer_that_is_given_up_is_told_whoever_dies, a_cycle_counts_what_it_found_mended_and_failed,
                 of_handlers_that_race_for_one_transaction_none_loses_it, every_message_handled_twice_is_as_if_once,
                 a_message_about_an_unknown_transaction_is_buried_and_told, a_changed_policy_touches_nothing_that_waits;
             handlers: an_original_that_the_engine_sends_is_sent_whoever_dies, a_transaction_may_begin_with_its_refusal,

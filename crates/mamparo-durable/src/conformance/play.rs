@@ -61,6 +61,15 @@ impl Alerts {
     }
 }
 
+impl Alerts {
+    /// What was counted by those of a kind.
+    pub(super) fn counts(&self, kind: AlertKind) -> Vec<u64> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = all.iter().filter(|alert| alert.kind == kind);
+        of.map(|alert| alert.count).collect()
+    }
+}
+
 impl Dependency {
     fn answer(&self, key: String, attempt: u32) -> Outcome {
         *self

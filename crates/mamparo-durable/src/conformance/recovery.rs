@@ -1,12 +1,15 @@
 //! What else must end well: what is stuck, races, redeliveries, messages that nobody can handle.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::failures::{both, create, cycle, due};
+use super::failures::{both, create, cycle, due, reconciler};
+use super::mortal::Death;
 use super::play::{Play, policy};
-use super::support::{begin, now, queue, stored, transition, waiting, write};
+use super::support::{begin, now, pass, queue, stored, transition, waiting, write};
 use crate::backend::{Backend, QueueName, Written};
-use crate::machine::{AlertKind, Answer, Cause, End, Outcome, Progress, Record, State};
+use crate::handler::Cycle;
+use crate::machine::{AlertKind, Answer, Cause, End, Outcome, Progress, Record, State, Terms};
 
 /// The reconciler revives every intermediate state, with nothing left of what had been on its way.
 pub async fn the_reconciler_revives_each_intermediate_state(backend: Backend) {
@@ -45,6 +48,70 @@ pub async fn the_reconciler_revives_each_intermediate_state(backend: Backend) {
             play.drain().await;
             assert_eq!(cycle(&play.runner).await.found, 0, "{state}");
         }
+    }
+}
+
+/// Row: an answer is lost for good. Whoever gives up on it may die at any point: a person hears of it all the same.
+pub async fn an_answer_that_is_given_up_is_told_whoever_dies(backend: Backend) {
+    for (how, backend) in both(&backend) {
+        for after in [false, true] {
+            let mut at = 0;
+            while gives_up_and_dies(&backend, &format!("{how} {after} {at}"), at, after).await {
+                at += 1;
+            }
+            assert!(at > 2, "it died at only {at} points");
+        }
+    }
+}
+
+/// Whether whoever gives up, and handles what comes of it, lived long enough to die.
+async fn gives_up_and_dies(backend: &Backend, name: &str, at: i64, after: bool) -> bool {
+    let play = Play::new(backend, &[]);
+    let terms = Terms {
+        give_up_at: now(),
+        ..play.terms(name)
+    };
+    let record = Record::in_flight(terms);
+    begin(backend, &record).await;
+    let death = Death::at(at, after);
+    let dying = play.mortal(&death);
+    drop(reconciler(&dying.runner).cycle(Cycle::default()).await);
+    dying.round().await;
+    // Whoever comes next.
+    pass(Duration::from_millis(2)).await;
+    drop(cycle(&play.runner).await);
+    let ended = play.until_end(&record.terms.id).await;
+    play.drain().await;
+    assert_eq!(ended.progress.end, Some(End::OutcomeUnknown), "{name}");
+    let told = AlertKind::Failed(End::OutcomeUnknown);
+    assert!(play.alerts.kinds().contains(&told), "{name}: nobody heard");
+    play.audit(&record.terms.id).await;
+    death.came()
+}
+
+/// What a cycle says is what it did: also of those for which the backend failed, which the next one takes up.
+pub async fn a_cycle_counts_what_it_found_mended_and_failed(backend: Backend) {
+    for (how, backend) in both(&backend) {
+        let play = Play::new(&backend, &[Outcome::Success]);
+        for n in 0..5 {
+            let record = Record::in_flight(play.terms(&format!("{how} {n}")));
+            begin(&backend, &record).await;
+        }
+        pass(Duration::from_millis(2)).await;
+        // One dies before it writes.
+        let dying = play.mortal(&Death::at(0, false));
+        let first = reconciler(&dying.runner).cycle(Cycle::default()).await;
+        let first = first.unwrap();
+        let counts = (first.found, first.mended, first.failed, first.dead);
+        assert_eq!(counts, (5, 4, 1, 0), "{how}");
+        let stuck = play.alerts.counts(AlertKind::Stuck);
+        assert_eq!(stuck, [4], "as many as were mended");
+        let second = cycle(&play.runner).await;
+        assert_eq!((second.mended, second.failed), (second.found, 0), "{how}");
+        assert!(second.found > 0, "the one that failed");
+        play.drain().await;
+        let third = cycle(&play.runner).await;
+        assert_eq!((third.found, third.mended, third.failed), (0, 0, 0));
     }
 }
 

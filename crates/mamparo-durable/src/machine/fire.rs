@@ -5,6 +5,9 @@ use super::{Cause, Decision, Effect, End, Fire, Gate, Guard, Input, Note, Progre
 
 pub(super) fn decide(case: &Case<'_>, fire: Fire) -> Decision {
     let progress = case.progress;
+    if is_given_up(case, fire) {
+        return case.end(End::OutcomeUnknown, Cause::GivenUp, None);
+    }
     let same_seq = fire.seq == progress.schedule_seq || !case.context.holds(Guard::FireNeedsSeq);
     if progress.attempt_next != Some(fire.attempt) || !same_seq {
         return obsolete(case, fire);
@@ -26,6 +29,14 @@ pub(super) fn decide(case: &Case<'_>, fire: Fire) -> Decision {
         }
         _ => Decision::nothing(Note::Already),
     }
+}
+
+/// The reconciler has fired it, since the answer did not come until the last instant.
+fn is_given_up(case: &Case<'_>, fire: Fire) -> bool {
+    fire.seq == Fire::GIVES_UP
+        && case.progress.state == State::InFlight
+        && fire.attempt == case.progress.attempt_current
+        && case.context.now >= case.terms.give_up_at
 }
 
 /// The attempt moves in this write: from here on an answer to it counts, however fast it is.

@@ -157,6 +157,9 @@ pub struct Fire {
 }
 
 impl Fire {
+    /// Which schedule it is of, where the reconciler gives up on the attempt's answer: none has that number.
+    pub(crate) const GIVES_UP: u32 = u32::MAX;
+
     /// Makes the fire of (attempt, seq), with a breaker that lets it pass.
     #[must_use]
     pub const fn new(attempt: u32, seq: u32) -> Self {

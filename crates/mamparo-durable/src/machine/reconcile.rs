@@ -1,7 +1,7 @@
 //! What the reconciler does with a transaction that sits where it should not.
 
 use super::decide::Case;
-use super::{AlertKind, Cause, Decision, Effect, End, Guard, Note, Patience, Progress, State, Utc};
+use super::{AlertKind, Cause, Decision, Effect, Fire, Guard, Note, Patience, Progress, State, Utc};
 
 pub(super) fn decide(case: &Case<'_>, patience: Patience) -> Decision {
     let progress = case.progress;
@@ -37,13 +37,15 @@ fn refire(case: &Case<'_>) -> Decision {
 /// The same key: if the dependency did it, it says so again.
 fn answer_lost(case: &Case<'_>) -> Decision {
     let given_up = case.context.now >= case.terms.give_up_at;
+    let attempt = case.progress.attempt_current;
     if given_up && case.context.holds(Guard::ReconcilerGivesUp) {
-        return case.end(End::OutcomeUnknown, Cause::GivenUp, None);
+        // A message ends it: it is delivered again, and tells again, if whoever handles it dies. No message has us look.
+        let seq = Fire::GIVES_UP;
+        return touched(case, Cause::Refired).effect(Effect::Refire { attempt, seq });
     }
     if !case.context.holds(Guard::ReconcilerResends) {
         return Decision::nothing(Note::NotStuck);
     }
-    let attempt = case.progress.attempt_current;
     let seq = case.progress.schedule_seq;
     touched(case, Cause::Resent)
         .effect(Effect::Send { attempt, seq })

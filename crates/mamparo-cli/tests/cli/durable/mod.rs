@@ -5,5 +5,6 @@ mod crashes;
 mod engine;
 mod metrics;
 mod provider;
+mod reconciled;
 mod runs;
 mod traces;

@@ -207,7 +207,8 @@ impl Checked {
     fn take(&self, world: &mut World, letter: Letter, gate: Gate) -> Option<()> {
         world.remove(letter);
         let input = World::input(letter, gate)?;
-        let worker = world.work(Some(letter), input, &self.setting, world.hours());
+        let hours = world.hours_of(Some(letter));
+        let worker = world.work(Some(letter), input, &self.setting, hours);
         match letter {
             Letter::Answer { .. } => world.a.push(worker),
             _ => world.b.push(worker),
@@ -219,7 +220,7 @@ impl Checked {
         let worker = take_out(world, who)?;
         let hours = match who {
             Who::Reconciler => world.reconcilers_hours(),
-            _ => world.hours(),
+            _ => world.hours_of(worker.letter),
         };
         let left = world.step(worker, &self.bounds, &self.setting, hours);
         match (who, left) {
@@ -238,13 +239,10 @@ impl Checked {
         match worker.letter {
             Some(letter) => world.push(letter),
             // Whoever sent again may have died before it did.
-            None => {
-                world.excuse();
-                world.used.resends = world
-                    .used
-                    .resends
-                    .saturating_sub(u8::from(who == Who::Reconciler));
+            None if who == Who::Reconciler => {
+                world.used.resends = world.used.resends.saturating_sub(1);
             }
+            None => world.excuse(),
         }
         Some(())
     }

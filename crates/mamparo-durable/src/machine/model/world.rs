@@ -164,6 +164,14 @@ impl World {
         u32::from(self.used.crashes)
     }
 
+    /// By when a message is handled.
+    pub(super) fn hours_of(&self, letter: Option<Letter>) -> u32 {
+        match letter {
+            Some(Letter::Fire { seq, .. }) if seq == Fire::GIVES_UP => TOO_LATE,
+            _ => self.hours(),
+        }
+    }
+
     /// One question of a worker's is answered. `None` when it is at its end.
     pub(super) fn step(
         &mut self,

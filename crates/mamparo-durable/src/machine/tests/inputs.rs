@@ -287,6 +287,35 @@ fn the_reconciler_waits_until_its_threshold() {
 }
 
 #[test]
+fn the_reconciler_gives_up_by_a_message_that_tells_again_when_it_comes_again() {
+    let late = at(7 * 24);
+    let waits = stands(IN_FLIGHT, 2, None, 1);
+    let looked = judge_at(late, &waits, &Input::Reconcile(Patience::default()));
+    let seq = Fire::GIVES_UP;
+    assert_eq!(looked.effects, [Effect::Refire { attempt: 2, seq }]);
+    assert_eq!(looked.write.unwrap().to.state, IN_FLIGHT);
+
+    let fire = Input::Fire(Fire::new(2, seq).with_gate(Gate::Postpone { until: None }));
+    let told = [Effect::Alert(AlertKind::Failed(End::OutcomeUnknown))];
+    let ended = judge_at(late, &waits, &fire);
+    assert_eq!(ended.effects, told);
+    let to = ended.write.unwrap().to;
+    assert_eq!(to.end, Some(End::OutcomeUnknown));
+    let again = judge_at(late, &to, &fire);
+    assert_eq!((again.write, again.effects), (None, told.to_vec()));
+    // Neither before its time, nor of another attempt, nor where an answer came meanwhile.
+    for (now, stands) in [
+        (at(24), waits),
+        (late, stands(IN_FLIGHT, 1, None, 1)),
+        (late, stands(SCHEDULED, 1, Some(2), 0)),
+        (late, stands(SENDING, 2, Some(2), 0)),
+    ] {
+        let nothing = judge_at(now, &stands, &fire);
+        assert_eq!((nothing.write, nothing.effects), (None, Vec::new()));
+    }
+}
+
+#[test]
 fn what_contradicts_itself_is_left_alone_and_told() {
     let corrupt = [
         Progress {
