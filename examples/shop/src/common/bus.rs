@@ -6,6 +6,7 @@ use std::time::Duration;
 use mamparo::serve::Readiness;
 use mamparo_core::BoxError;
 use mamparo_durable::events::Relay;
+use mamparo_durable::handler::Listeners;
 use mamparo_durable::supervise::Supervisor;
 use mamparo_rabbitmq::{Consumer, DeadLetters, Delivery, Permanent, Topology, Trouble};
 use mamparo_telemetry::Metrics;
@@ -94,7 +95,8 @@ impl Bus {
             Arc::new(TracedPublisher::new(shop.publisher.clone())),
         );
         let relay = Relay::builder(&shop.service, store, publisher).build()?;
-        let supervisor = Supervisor::new().listener(Arc::new(shop.counts.clone()));
+        let heard = Listeners::default().and(shop.counts.clone());
+        let supervisor = Supervisor::new().listener(Arc::new(heard.and(Metrics::new())));
         Ok(Self {
             consumer: consumer.build()?,
             workers: supervisor.worker(relay),

@@ -77,6 +77,8 @@ pub(crate) struct Saga {
     #[serde(deserialize_with = "duration")]
     pub(crate) watchdog_every: Duration,
     #[serde(deserialize_with = "duration")]
+    pub(crate) stock_limit: Duration,
+    #[serde(deserialize_with = "duration")]
     pub(crate) payment_limit: Duration,
     pub(crate) batch: usize,
     #[serde(deserialize_with = "duration")]
@@ -125,6 +127,7 @@ impl Settings {
         let minutes = [
             &mut self.consumer.retry_delay,
             &mut self.saga.watchdog_every,
+            &mut self.saga.stock_limit,
             &mut self.saga.payment_limit,
             &mut self.saga.reservation,
             &mut self.reconciliation.every,

@@ -4,10 +4,8 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use mamparo_core::BoxError;
-use mamparo_durable::events::Backlog;
 use mamparo_durable::handler::Listener;
 use mamparo_durable::machine::Alert;
 use mamparo_rabbitmq::{ConsumerEvent, Settled};
@@ -73,14 +71,11 @@ pub(crate) fn log(what: impl Display) {
     eprintln!("{what}");
 }
 
-/// What a service's workers do, counted.
+/// What a service's workers do, counted; what the relay does is told by `Metrics`.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     messages: Counter<u64>,
     connected: Gauge<u64>,
-    published: Counter<u64>,
-    waiting: Gauge<u64>,
-    lag: Gauge<f64>,
     compensated: Counter<u64>,
     alerts: Counter<u64>,
     deadlocks: Counter<u64>,
@@ -92,9 +87,6 @@ impl Counts {
         Self {
             messages: meter.u64_counter("shop.messages").build(),
             connected: meter.u64_gauge("shop.consumer.connected").build(),
-            published: meter.u64_counter("shop.relay.published").build(),
-            waiting: meter.u64_gauge("shop.relay.waiting").build(),
-            lag: meter.f64_gauge("shop.relay.lag").with_unit("s").build(),
             compensated: meter.u64_counter("shop.compensated").build(),
             alerts: meter.u64_counter("shop.alerts").build(),
             deadlocks: meter.u64_counter("shop.deadlocks").build(),
@@ -150,15 +142,6 @@ impl Listener for Counts {
         log(format_args!("{}: {detail}", alert.kind.as_str()));
         let reason = KeyValue::new("reason", alert.kind.as_str());
         self.alerts.add(alert.count, &[reason]);
-    }
-
-    fn published(&self, _relay: &str, events: u64) {
-        self.published.add(events, &[]);
-    }
-
-    fn backlog(&self, _relay: &str, backlog: &Backlog, lag: Duration) {
-        self.waiting.record(backlog.waiting, &[]);
-        self.lag.record(lag.as_secs_f64(), &[]);
     }
 
     fn compensated(&self, watchdog: &str, sagas: u64) {

@@ -12,7 +12,7 @@ use crate::gameday::day::Day;
 const ORDERS: usize = 10;
 const LETTERS: usize = 5;
 
-const WAITING: &str = "shop_relay_waiting";
+const WAITING: &str = r#"mamparo_outbox_events{mamparo_outbox_state="waiting"}"#;
 const ALERTS: &str = r#"shop_alerts_total{reason="backend_fails"}"#;
 const CONNECTED: &str = "shop_consumer_connected";
 const DEAD: &str =

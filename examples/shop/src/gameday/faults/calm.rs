@@ -25,6 +25,14 @@ pub(super) async fn calm(day: &mut Day) -> Result<(), BoxError> {
     day.table
         .customers("what the bank declines (402) is cancelled", outcome, holds);
 
+    let confirmed = answers[0].order().unwrap_or_default();
+    let late = day.customers.cancel(&confirmed).await?;
+    let state = day.customers.state(&confirmed).await?;
+    let seen = format!("{}, problem: {}, {state}", late.status, late.is_problem);
+    let holds = (late.status, late.is_problem, &*state) == (409, true, "CONFIRMED");
+    let expected = "what is confirmed can't be cancelled: 409, as a problem";
+    day.table.customers(expected, seen, holds);
+
     let stranger = day.customers.order("stranger-1", "book").await?;
     let (status, is_problem) = (stranger.status, stranger.is_problem);
     let seen = format!("{status}, problem: {is_problem}");

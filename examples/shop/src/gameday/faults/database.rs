@@ -22,7 +22,7 @@ const WAITING: &str =
     "SELECT count(*) FROM orders.orders WHERE state = 'STOCK_RESERVED' AND id > $1";
 const LOCK: &str = "SELECT id FROM orders.orders WHERE id = $1 FOR UPDATE";
 
-const PUBLISHED: &str = "shop_relay_published_total";
+const PUBLISHED: &str = "mamparo_outbox_published_events_total";
 const RETRIED: &str = r#"shop_messages_total{queue="payments.stock",settled="retry"}"#;
 
 pub(super) async fn pool_full(day: &mut Day) -> Result<(), BoxError> {

@@ -21,7 +21,17 @@ const RELEASED: &str =
 const TOLD: &str =
     "SELECT count(*) FROM notifications.sent WHERE order_id LIKE $1 AND what = 'order.cancelled'";
 const FREE_PENS: &str = "SELECT free FROM inventory.stock WHERE product = 'pen' AND $1 <> ''";
+const WAITING: &str = r#"mamparo_outbox_events{mamparo_outbox_state="waiting"}"#;
 const ALL: &str = "stuck-%";
+
+/// Of as many orders inventory has never heard.
+const UNHEARD: i64 = 20;
+
+const PENDING: &str = "
+INSERT INTO orders.orders (id, customer, product, quantity, cents, since)
+    SELECT 'unheard-' || n, 'somebody', 'pen', 1, 300, now() - interval '1 hour' FROM generate_series(1, 20) n";
+const NEVER_RESERVED: &str = "SELECT count(*) FROM orders.history WHERE order_id LIKE $1 AND heard = 'TIMEOUT_STOCK' AND state = 'CANCELLED'";
+const PENDING_ONES: &str = "unheard-%";
 
 pub(super) async fn two(day: &mut Day) -> Result<(), BoxError> {
     day.town.start(REPLICA).await?;
@@ -46,6 +56,7 @@ pub(super) async fn two(day: &mut Day) -> Result<(), BoxError> {
         seen,
         holds,
     );
+    unheard(day).await?;
     let free = day.ledger.count(FREE_PENS, ALL).await?;
     day.table.ledger(
         "the stock is as before",
@@ -54,7 +65,7 @@ pub(super) async fn two(day: &mut Day) -> Result<(), BoxError> {
     );
     let waiting = day
         .operators
-        .until("orders", "shop_relay_waiting", |waiting| waiting == 0.0);
+        .until("orders", WAITING, |waiting| waiting == 0.0);
     let waiting = waiting.await;
     day.table
         .operators("nothing waits in the outbox", waiting, waiting == 0.0);
@@ -64,4 +75,16 @@ pub(super) async fn two(day: &mut Day) -> Result<(), BoxError> {
     day.table
         .traces("a cancellation is followed to its customer", seen, told);
     day.town.remove(REPLICA).await
+}
+
+/// Orders of which no event has come, nor ever will.
+async fn unheard(day: &mut Day) -> Result<(), BoxError> {
+    day.ledger.run(PENDING).await?;
+    let told = day.ledger.until(TOLD, PENDING_ONES, UNHEARD).await?;
+    let cancelled = day.ledger.count(NEVER_RESERVED, PENDING_ONES).await?;
+    let seen = format!("{cancelled} cancelled, {told} told");
+    let expected = "each of 20 that are PENDING for ever is cancelled once, told once";
+    let holds = (cancelled, told) == (UNHEARD, UNHEARD);
+    day.table.ledger(expected, seen, holds);
+    Ok(())
 }

@@ -25,6 +25,12 @@ const REFUSED: ProblemType = ProblemType::new(
     StatusCode::UNPROCESSABLE_ENTITY,
 );
 
+const TOO_LATE: ProblemType = ProblemType::new(
+    "urn:shop:problem:order-confirmed",
+    "Order Confirmed",
+    StatusCode::CONFLICT,
+);
+
 #[derive(Deserialize)]
 pub(super) struct Wanted {
     customer: String,
@@ -110,7 +116,7 @@ pub(super) async fn list(
     ))
 }
 
-/// Cancels an order that is not confirmed yet.
+/// Cancels an order that is not confirmed yet; of one that is, it says that nothing was done.
 pub(super) async fn cancel(
     State(orders): State<Orders>,
     Path(id): Path<String>,
@@ -120,15 +126,23 @@ pub(super) async fn cancel(
         for event in saga::follow(&orders.shop, &mut tx, &id, saga::BY_CUSTOMER).await? {
             orders.shop.events.put(&mut tx, &event).await?;
         }
+        let state = "SELECT state FROM orders.orders WHERE id = $1";
+        let state = sqlx::query_scalar(state).bind(&id).fetch_one(&mut *tx);
+        let state: String = state.await?;
         tx.commit().await?;
-        Ok(StatusCode::ACCEPTED)
+        Ok(state)
     };
-    cancelled
+    let state = cancelled
         .await
         .map_err(|error: BoxError| match error.is::<Permanent>() {
             true => Problem::blank(StatusCode::NOT_FOUND).because(error),
             false => busy(error),
-        })
+        })?;
+    match &*state {
+        // Also where somebody has cancelled it before: who asks again hears the same.
+        "CANCELLED" => Ok(StatusCode::ACCEPTED),
+        _ => Err(Problem::new(TOO_LATE).with_detail("it is confirmed, and on its way")),
+    }
 }
 
 impl Orders {

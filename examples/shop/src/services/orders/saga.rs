@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::common::shop::Shop;
 
-/// What the watchdog says, in the place of an event.
+/// What the watchdogs say, in the place of an event.
+pub(super) const TIMEOUT_STOCK: &str = "TIMEOUT_STOCK";
 pub(super) const TIMEOUT_PAYMENT: &str = "TIMEOUT_PAYMENT";
 
 /// What a customer says.
@@ -23,7 +24,7 @@ fn next(state: &str, heard: &str) -> Option<(&'static str, Option<&'static str>)
         ("PENDING" | "STOCK_RESERVED", "payment.confirmed") => {
             Some(("CONFIRMED", Some("order.confirmed")))
         }
-        ("PENDING", "stock.rejected") => cancelled,
+        ("PENDING", "stock.rejected" | TIMEOUT_STOCK) => cancelled,
         ("PENDING" | "STOCK_RESERVED", "payment.declined" | BY_CUSTOMER) => cancelled,
         ("STOCK_RESERVED", TIMEOUT_PAYMENT) => cancelled,
         _ => None,
@@ -70,6 +71,7 @@ mod tests {
                 "stock.reserved",
                 "payment.confirmed",
                 "payment.declined",
+                TIMEOUT_STOCK,
                 TIMEOUT_PAYMENT,
                 BY_CUSTOMER,
             ] {
@@ -77,5 +79,14 @@ mod tests {
             }
         }
         assert_eq!(next("STOCK_RESERVED", "stock.reserved"), None);
+    }
+
+    #[test]
+    fn each_state_that_waits_for_ever_is_ended_by_its_own_watchdog() {
+        let cancelled = Some(("CANCELLED", Some("order.cancelled")));
+        assert_eq!(next("PENDING", TIMEOUT_STOCK), cancelled);
+        assert_eq!(next("STOCK_RESERVED", TIMEOUT_PAYMENT), cancelled);
+        assert_eq!(next("STOCK_RESERVED", TIMEOUT_STOCK), None);
+        assert_eq!(next("PENDING", TIMEOUT_PAYMENT), None);
     }
 }

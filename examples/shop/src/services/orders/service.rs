@@ -1,4 +1,6 @@
-//! The process of orders. Its watchdog cancels what has waited for its payment for ten minutes.
+//! The process of orders. Its watchdogs cancel what has waited for its stock or its payment for ten minutes.
+
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -25,6 +27,7 @@ CREATE TABLE IF NOT EXISTS orders.orders (
     reason text,
     since timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX IF NOT EXISTS orders_pending ON orders.orders (since) WHERE state = 'PENDING';
 CREATE INDEX IF NOT EXISTS orders_waiting ON orders.orders (since) WHERE state = 'STOCK_RESERVED';
 CREATE TABLE IF NOT EXISTS orders.history (
     number bigint GENERATED ALWAYS AS IDENTITY,
@@ -55,7 +58,12 @@ pub(in crate::services) async fn run(place: Place) -> Result<(), BoxError> {
         has_bug: place.bug,
         shop,
     };
-    let bus = Bus::open(&orders.shop)?.worker(watchdog(&orders.shop)?);
+    let limits = &orders.shop.settings.saga;
+    let stock = ("PENDING", limits.stock_limit, saga::TIMEOUT_STOCK);
+    let payment = ("STOCK_RESERVED", limits.payment_limit, saga::TIMEOUT_PAYMENT);
+    let bus = Bus::open(&orders.shop)?
+        .worker(watchdog("stock-timeout", &orders.shop, stock)?)
+        .worker(watchdog("payment-timeout", &orders.shop, payment)?);
     let readiness = bus.readiness()?;
     let keys = policies.server().idempotency();
     let keys = keys.ok_or("orders has no policy for idempotency keys")?;
@@ -84,20 +92,24 @@ impl Hears for Orders {
     }
 }
 
-/// Cancels orders that have waited for their payment for too long, and tells of it in the same transaction.
-fn watchdog(shop: &Shop) -> Result<Watchdog, BoxError> {
+/// Cancels orders that have been in a state for too long, by what is said then, and tells of it in the same transaction.
+fn watchdog(
+    name: &str,
+    shop: &Shop,
+    (state, limit, says): (&str, Duration, &'static str),
+) -> Result<Watchdog, BoxError> {
     let settings = &shop.settings.saga;
     let select = format!(
-        "SELECT id FROM orders.orders WHERE state = 'STOCK_RESERVED' AND since < now() - interval '{} ms'
+        "SELECT id FROM orders.orders WHERE state = '{state}' AND since < now() - interval '{} ms'
          ORDER BY since LIMIT $1 FOR UPDATE SKIP LOCKED",
-        settings.payment_limit.as_millis()
+        limit.as_millis()
     );
     let orders = shop.clone();
     let stuck = shop.events.stuck(&*select, move |tx, order| {
         let orders = orders.clone();
-        Box::pin(async move { saga::follow(&orders, tx, &order, saga::TIMEOUT_PAYMENT).await })
+        Box::pin(async move { saga::follow(&orders, tx, &order, says).await })
     });
-    let watchdog = Watchdog::builder("payment-timeout", stuck)
+    let watchdog = Watchdog::builder(name, stuck)
         .every(settings.watchdog_every)
         .limit(settings.batch);
     Ok(watchdog.build()?)
