@@ -1,7 +1,9 @@
 //! What the reconciler does with a transaction that sits where it should not.
 
 use super::decide::Case;
-use super::{AlertKind, Cause, Decision, Effect, Fire, Guard, Note, Patience, Progress, State, Utc};
+use super::{
+    AlertKind, Cause, Decision, Effect, Fire, Guard, Note, Patience, Progress, State, Utc,
+};
 
 pub(super) fn decide(case: &Case<'_>, patience: Patience) -> Decision {
     let progress = case.progress;

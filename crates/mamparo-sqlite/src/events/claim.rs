@@ -183,16 +183,20 @@ pub(super) fn settle(
     Ok(lost)
 }
 
+/// A page of what is parked.
+pub(super) fn page() -> String {
+    format!(
+        "SELECT {COLUMNS}, parked_for, parked_at FROM mamparo_events
+         WHERE parked_at IS NOT NULL AND number > ?1 ORDER BY number LIMIT ?2"
+    )
+}
+
 pub(super) fn parked(
     file: &Connection,
     after: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<ParkedEvent>> {
-    let select = format!(
-        "SELECT {COLUMNS}, parked_for, parked_at FROM mamparo_events
-         WHERE parked_at IS NOT NULL AND number > ?1 ORDER BY number LIMIT ?2"
-    );
-    let mut asked = file.prepare_cached(&select)?;
+    let mut asked = file.prepare_cached(&page())?;
     let parked = asked.query_map(params![after, int(limit)], |row| {
         let ClaimedEvent {
             number,

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::SqliteEvents;
-use crate::events::claim::STATEMENTS;
+use crate::events::claim::{STATEMENTS, page};
 use crate::events::store::LOOKS;
 
 #[test]
@@ -34,15 +34,16 @@ fn steps(file: &Connection, sql: &str) -> Vec<String> {
     steps.map(Result::unwrap).collect()
 }
 
-/// It is looked at every five seconds, however many wait.
+/// The backlog is looked at every five seconds, however many wait, and what is parked is listed beside them.
 #[test]
-fn a_look_at_the_backlog_goes_along_an_index_that_has_what_it_counts() {
+fn a_look_goes_along_the_index_of_what_it_is_about() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.db");
     drop(SqliteEvents::open(&path).unwrap());
     let file = Connection::open(&path).unwrap();
-    for (sql, index) in LOOKS.iter().zip(["waiting", "parked", "waiting"]) {
-        let steps = steps(&file, sql);
+    let asked = LOOKS.map(str::to_owned).into_iter().chain([page()]);
+    for (sql, index) in asked.zip(["waiting", "parked", "waiting", "parked"]) {
+        let steps = steps(&file, &sql);
         let along = format!("INDEX mamparo_events_{index}");
         let reads = steps.iter().filter(|it| it.contains("mamparo_events"));
         let reads: Vec<_> = reads.collect();

@@ -60,7 +60,11 @@ pub(in crate::services) async fn run(place: Place) -> Result<(), BoxError> {
     };
     let limits = &orders.shop.settings.saga;
     let stock = ("PENDING", limits.stock_limit, saga::TIMEOUT_STOCK);
-    let payment = ("STOCK_RESERVED", limits.payment_limit, saga::TIMEOUT_PAYMENT);
+    let payment = (
+        "STOCK_RESERVED",
+        limits.payment_limit,
+        saga::TIMEOUT_PAYMENT,
+    );
     let bus = Bus::open(&orders.shop)?
         .worker(watchdog("stock-timeout", &orders.shop, stock)?)
         .worker(watchdog("payment-timeout", &orders.shop, payment)?);
