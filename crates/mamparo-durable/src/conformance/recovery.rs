@@ -79,7 +79,7 @@ async fn gives_up_and_dies(backend: &Backend, name: &str, at: i64, after: bool) 
     dying.round().await;
     // Whoever comes next.
     pass(Duration::from_millis(2)).await;
-    drop(cycle(&play.runner).await);
+    cycle(&play.runner).await;
     let ended = play.until_end(&record.terms.id).await;
     play.drain().await;
     assert_eq!(ended.progress.end, Some(End::OutcomeUnknown), "{name}");

@@ -276,7 +276,7 @@ fn is_there(path: &Path) -> bool {
     let version = || {
         let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let asked = "SELECT version FROM mamparo_schema WHERE part = ?1";
-        file.query_row(asked, [PART.name], |row| row.get::<_, usize>(0))
+        file.query_row(asked, [PART.name], |row| row.get::<_, u32>(0))
     };
-    version().is_ok_and(|version| version == PART.steps.len())
+    version().is_ok_and(|version| usize::try_from(version) == Ok(PART.steps.len()))
 }
