@@ -25,7 +25,7 @@ pub(crate) const EVENTS: Metric = gauge(
 );
 
 pub(crate) const LAG: Metric = gauge(
-    "mamparo.outbox.lag",
+    "mamparo.outbox.oldest_event.age",
     "s",
     &[OUTBOX_RELAY],
     "How long the oldest event has waited that is not parked",
