@@ -147,7 +147,10 @@ mod tests {
         let published = counted.points("mamparo.outbox.published_events");
         assert_eq!(published, line(&[(of, 7)]));
         assert_eq!(unconfirmed(), line(&[(of, 3)]));
-        assert_eq!(counted.points("mamparo.outbox.oldest_event.age"), line(&[(of, 90)]));
+        assert_eq!(
+            counted.points("mamparo.outbox.oldest_event.age"),
+            line(&[(of, 90)])
+        );
         let (parked, waiting) = (
             format!("{of} mamparo.outbox.state=parked"),
             format!("{of} mamparo.outbox.state=waiting"),
