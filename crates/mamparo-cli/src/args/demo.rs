@@ -34,8 +34,8 @@ pub(crate) struct DemoArgs {
 
     /// Instead, runs a shop that goes on, with its metrics there under /metrics, for Prometheus to scrape: 127.0.0.1:9464, say.
     ///
-    /// It is well for a while; then six of its dependencies, its engine and its outboxes come into troubles of their own, until you stop it.
-    /// Each alert of docs/operating has what sets it off, and each panel of the dashboard something to draw.
+    /// It is well for a while; then six of its dependencies, its engine and its outboxes come into troubles of their own, until you stop
+    /// it. Each alert of docs/operating has what sets it off, and each panel of the dashboard something to draw.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["requests", "plot", "json", "otlp"])]
     pub(crate) metrics: Option<SocketAddr>,
 

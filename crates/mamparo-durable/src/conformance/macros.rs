@@ -71,7 +71,8 @@ macro_rules! event_conformance {
                 what_is_claimed_keeps_its_key_and_no_other, a_claim_takes_of_a_key_what_comes_first,
                 a_key_with_a_long_queue_hides_no_other, a_row_that_makes_no_sense_is_told_alone,
                 whoever_lost_the_lease_settles_nothing, what_is_put_off_comes_after_its_wait,
-                what_is_parked_holds_its_key_and_no_other, what_is_parked_is_listed_in_pages_and_goes_once, whoever_waits_for_events_is_woken;
+                what_is_parked_holds_its_key_and_no_other, what_is_parked_is_listed_in_pages_and_goes_once,
+                whoever_waits_for_events_is_woken;
             relay: two_relays_publish_each_event_once_and_in_order_per_key,
                 a_broker_that_forgets_to_confirm_gets_some_twice_and_none_out_of_order,
                 a_relay_killed_before_it_says_what_it_published_doubles_and_loses_nothing,

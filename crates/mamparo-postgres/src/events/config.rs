@@ -62,7 +62,8 @@ impl PostgresEventsBuilder {
         self
     }
 
-    /// Connects only if the schema has these tables, and changes none: for who looks after another program's. Nothing sweeps the inbox then.
+    /// Connects only if the schema has these tables, and changes none: for who looks after another program's. Nothing sweeps the inbox
+    /// then.
     pub const fn existing(mut self) -> Self {
         self.existing = true;
         self

@@ -30,7 +30,8 @@ const UNHEARD: i64 = 20;
 const PENDING: &str = "
 INSERT INTO orders.orders (id, customer, product, quantity, cents, since)
     SELECT 'unheard-' || n, 'somebody', 'pen', 1, 300, now() - interval '1 hour' FROM generate_series(1, 20) n";
-const NEVER_RESERVED: &str = "SELECT count(*) FROM orders.history WHERE order_id LIKE $1 AND heard = 'TIMEOUT_STOCK' AND state = 'CANCELLED'";
+const NEVER_RESERVED: &str = "
+SELECT count(*) FROM orders.history WHERE order_id LIKE $1 AND heard = 'TIMEOUT_STOCK' AND state = 'CANCELLED'";
 const PENDING_ONES: &str = "unheard-%";
 
 pub(super) async fn two(day: &mut Day) -> Result<(), BoxError> {
