@@ -92,18 +92,11 @@ impl PostgresEventsBuilder {
             let (server, channel, changed) = heard.clone();
             hear(server, channel, connect, move |_| changed.notify_one())
         });
-        let swept = (database.clone(), statements.clone());
         let keep = self.keep_inbox;
-        let tell = Tell::new("inbox", &settings.listener);
         // How long another program's inbox remembers is not known here.
         if !self.existing {
-            tasks.run(move || {
-                let (database, statements) = swept.clone();
-                keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
-                    let (database, statements) = (database.clone(), statements.clone());
-                    async move { sweep(&database, &statements, keep, SWEEP).await }
-                })
-            });
+            let tell = Tell::new("inbox", &settings.listener);
+            sweeping(&tasks, &database, &statements, keep, tell);
         }
         let own = PgPoolOptions::new()
             .max_connections(OF_WATCHDOGS)
@@ -122,6 +115,24 @@ impl PostgresEventsBuilder {
             shared: Arc::new(shared),
         })
     }
+}
+
+/// Has a task forget what the inbox need not remember.
+fn sweeping(
+    tasks: &Tasks,
+    database: &Database,
+    statements: &Statements,
+    keep: Duration,
+    tell: Tell,
+) {
+    let swept = (database.clone(), statements.clone());
+    tasks.run(move || {
+        let (database, statements) = swept.clone();
+        keep_sweeping(SWEEP_EVERY, SWEEP, tell.clone(), move || {
+            let (database, statements) = (database.clone(), statements.clone());
+            async move { sweep(&database, &statements, keep, SWEEP).await }
+        })
+    });
 }
 
 /// Bounded, but otherwise as the service itself would connect.
