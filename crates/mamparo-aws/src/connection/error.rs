@@ -59,9 +59,9 @@ fn by_code(code: &str, message: &str, about: &str) -> Option<(Trouble, String)> 
             Trouble::Unavailable,
             "refuses an expired token: renew the session of these credentials".to_owned(),
         ),
-        "RequestTimeTooSkewed" | "RequestExpired" => (Trouble::Refused, skewed()),
+        "RequestTimeTooSkewed" | "RequestExpired" => (Trouble::Unavailable, skewed()),
         "InvalidSignatureException" | "SignatureDoesNotMatch" if is_about_time(message) => {
-            (Trouble::Refused, skewed())
+            (Trouble::Unavailable, skewed())
         }
         "UnrecognizedClientException"
         | "InvalidClientTokenId"
@@ -105,6 +105,7 @@ fn by_code(code: &str, message: &str, about: &str) -> Option<(Trouble, String)> 
     Some(found)
 }
 
+/// Asked again once the clock is set; the SDK itself bears what is less than that, after the first refusal.
 fn skewed() -> String {
     "refuses the time of this machine's clock: set the clock".to_owned()
 }

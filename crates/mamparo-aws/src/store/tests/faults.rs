@@ -117,8 +117,17 @@ async fn an_expired_session_and_a_wrong_clock_are_each_told_in_one_line() {
         }
         let error = store.stored(&id("t")).await.unwrap_err();
         assert_eq!(error.to_string(), words);
+        assert!(error.is_transient(), "it is waited for, and nothing ends");
         ear.forget();
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_in_one_line() {
+    let aws = connect(settings("http://127.0.0.1:1"), &Ear::default()).await;
+    let error = DynamoStore::new(aws).check(true).await.unwrap_err();
+    assert_eq!(error.to_string(), "DynamoDB does not answer");
+    assert_eq!(error.trouble(), Trouble::Unavailable);
 }
 
 #[tokio::test]
