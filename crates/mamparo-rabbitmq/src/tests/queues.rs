@@ -374,13 +374,11 @@ async fn a_broker_that_is_killed_under_load_loses_nothing_of_an_engines() {
         .map(|queue| tokio::spawn(work(Arc::clone(queue), Arc::clone(&done), ALL)));
     let publisher = Arc::clone(&engines[1]);
     let published = tokio::spawn(async move {
-        for number in 0..ALL {
+        for batch in 0..ALL / 10 {
+            let names = (0..10).map(|number| format!("t{batch}-{number}"));
+            let batch: Vec<_> = names.map(|name| answer(&name)).collect();
             // What is not confirmed is published again.
-            while publisher
-                .publish(vec![answer(&format!("t{number}"))])
-                .await
-                .is_err()
-            {}
+            while publisher.publish(batch.clone()).await.is_err() {}
         }
     });
     must(async {
