@@ -94,6 +94,11 @@ pub(super) fn lease_seconds(lease: Duration) -> i32 {
     seconds(lease, LONGEST_LEASE)
 }
 
+/// A lease as it is held, which is in whole seconds.
+pub(super) fn whole(lease: Duration) -> Duration {
+    Duration::from_secs(lease_seconds(lease).unsigned_abs().into())
+}
+
 /// Sends a batch; what failed in it for a moment is tried again alone, so that one entry holds up no other.
 async fn all<T: Entry>(entries: &[T], place: &Place) -> Vec<Result<(), BackendError>> {
     let to = match place.address().await {

@@ -8,6 +8,9 @@ use mamparo_core::clock::{self, Instant};
 use mamparo_durable::backend::Receipt;
 use mamparo_durable::machine::Utc;
 
+/// So long after its lease is over, a message that was handled may still be removed.
+const LATE: Duration = Duration::from_secs(60);
+
 /// The leases of this process on the messages of one queue. What is not in here, any more or at all, is another's.
 ///
 /// SQS itself lets an old receipt handle delete, or make visible, what another has in hand.
@@ -17,6 +20,8 @@ pub(super) struct Held(Mutex<HashMap<u64, Hold>>);
 /// A message in hand.
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
+    /// The message, whatever the lease.
+    of: u64,
     pub(super) until: Instant,
     /// Whether it was given back, and waits for its delay.
     pub(super) later: bool,
@@ -34,17 +39,18 @@ pub(super) struct Taken {
 }
 
 impl Held {
-    /// Adds a message under its lease.
-    pub(super) fn add(&self, lease: u64, until: Instant, message: Taken) {
+    /// Adds a message under its lease, which ends all leases on it before.
+    pub(super) fn add(&self, receipt: &Receipt, until: Instant, message: Taken) {
         let mut held = self.lock();
-        let now = clock::now();
-        held.retain(|_, hold| hold.until > now);
+        let (now, of) = (clock::now(), receipt.message);
+        held.retain(|_, hold| hold.of != of && clock::later(hold.until, LATE) > now);
         let hold = Hold {
+            of,
             until,
             later: false,
             message: Arc::new(message),
         };
-        held.insert(lease, hold);
+        held.insert(receipt.lease, hold);
     }
 
     /// Returns the message if its lease is not over.
@@ -58,6 +64,13 @@ impl Held {
     /// Returns when its lease is over.
     pub(super) fn ends(&self, receipt: &Receipt) -> Option<Instant> {
         self.lock().get(&receipt.lease).map(|hold| hold.until)
+    }
+
+    /// Returns the message even if its lease is over, as far as it is known to be nobody else's: whoever has handled it may remove it.
+    pub(super) fn handled(&self, receipt: &Receipt) -> Option<Arc<Taken>> {
+        let held = self.lock();
+        let hold = held.get(&receipt.lease).filter(|hold| !hold.later)?;
+        Some(Arc::clone(&hold.message))
     }
 
     /// Notes a longer lease.

@@ -11,7 +11,7 @@ use mamparo_durable::backend::{
 use mamparo_durable::machine::Label;
 
 use super::entries::{self, Delete, Hide, Outgoing};
-use super::held::{Held, Taken};
+use super::held::Held;
 use super::letters::Letters;
 use super::take::{self, Kept};
 use super::{Place, body};
@@ -78,32 +78,21 @@ impl Core {
         self.outgoing.all(sized.collect()).await
     }
 
-    /// Those of the receipts whose leases are not over.
-    fn in_hand<'a>(&self, receipts: &'a [Receipt]) -> Vec<(&'a Receipt, Arc<Taken>)> {
-        let mine = receipts
-            .iter()
-            .map(|receipt| (receipt, self.held.get(receipt)));
-        mine.filter_map(|(receipt, taken)| Some((receipt, taken?)))
-            .collect()
-    }
-
     pub(super) async fn acknowledge(&self, receipts: Vec<Receipt>) -> Result<(), BackendError> {
-        let mine = self.in_hand(&receipts);
+        let mine = receipts.iter().filter_map(|it| self.held.handled(it));
         let deletes = mine
-            .iter()
-            .map(|(_, taken)| (Delete(taken.handle.clone()), 0));
-        self.deletes.all(deletes.collect()).await?;
-        for (receipt, _) in mine {
+            .map(|taken| (Delete(taken.handle.clone()), 0))
+            .collect();
+        self.deletes.all(deletes).await?;
+        for receipt in &receipts {
             self.held.remove(receipt);
         }
         Ok(())
     }
 
     async fn hide(&self, receipts: &[Receipt], wait: Duration) -> Result<(), BackendError> {
-        let mine = self.in_hand(receipts);
-        let hides = mine
-            .iter()
-            .map(|(_, taken)| (Hide(taken.handle.clone(), wait), 0));
+        let mine = receipts.iter().filter_map(|it| self.held.get(it));
+        let hides = mine.map(|taken| (Hide(taken.handle.clone(), wait), 0));
         self.hides.all(hides.collect()).await
     }
 
@@ -112,7 +101,7 @@ impl Core {
         receipts: Vec<Receipt>,
         lease: Duration,
     ) -> Result<(), BackendError> {
-        let until = clock::later(clock::now(), lease);
+        let until = clock::later(clock::now(), entries::whole(lease));
         self.hide(&receipts, lease).await?;
         for receipt in &receipts {
             self.held.extend(receipt, until);

@@ -14,7 +14,7 @@ use mamparo_durable::backend::{BackendError, Delivery, Receipt};
 use mamparo_durable::machine::Utc;
 use tokio::sync::Notify;
 
-use super::entries::{BATCH, DELIVERIES, LONGEST_DELAY, Outgoing, SINCE, lease_seconds};
+use super::entries::{BATCH, DELIVERIES, LONGEST_DELAY, Outgoing, SINCE, lease_seconds, whole};
 use super::held::Taken;
 use super::sqs::Core;
 use super::{Place, body};
@@ -134,8 +134,7 @@ async fn receive(
     let messages = ask(&queue.place, many, lease, wait).await?;
     // A lease begins when SQS answers. Of a request that does not wait that is no earlier than it was asked.
     let begins = if wait.is_zero() { asked } else { clock::now() };
-    let whole = Duration::from_secs(lease_seconds(lease).unsigned_abs().into());
-    let until = clock::later(begins, whole);
+    let until = clock::later(begins, whole(lease));
     let sorted = messages
         .into_iter()
         .map(|message| sort(queue, message, until));
@@ -184,7 +183,7 @@ async fn sort(queue: &Core, message: types::Message, until: Instant) -> Option<D
     };
     let (number, since) = (taken.number, taken.since);
     let read = body::read(queue.name, &taken.body);
-    queue.held.add(receipt.lease, until, taken);
+    queue.held.add(&receipt, until, taken);
     let limit = queue.place.aws().settings().redelivery_limit;
     // Where one of these fails, the message comes again once its lease is over.
     match read {

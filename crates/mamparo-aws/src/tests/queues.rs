@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use bytes::Bytes;
 use futures_util::future::join_all;
-use mamparo_durable::backend::{Message, Queue as _, QueueName, Request};
+use mamparo_durable::backend::{Depth, Message, Queue as _, QueueName, Request};
 use mamparo_durable::limits::MAX_REQUEST_BYTES;
 use mamparo_durable::machine::{Terms, Utc};
 use mamparo_durable::policy::Policy;
@@ -106,6 +106,31 @@ async fn what_a_poll_found_is_held_for_as_long_as_whoever_takes_it_asks() {
     assert!(is_empty(&queue).await);
     queue.acknowledge(vec![taken.receipt]).await.unwrap();
     assert_eq!(queue.depth().await.unwrap(), Default::default());
+}
+
+/// It was handled: that its lease was over meanwhile is no reason to handle it again.
+#[tokio::test]
+async fn what_was_handled_for_longer_than_its_lease_is_removed_all_the_same() {
+    let queue = SqsQueue::new(&fresh().await, QueueName::Answers);
+    queue.publish(answers(1)).await.unwrap();
+    let taken = take_one(&queue, SHORT).await;
+    tokio::time::sleep(SHORT + Duration::from_millis(100)).await;
+    queue.acknowledge(vec![taken.receipt]).await.unwrap();
+    assert_eq!(queue.depth().await.unwrap(), Depth::default());
+}
+
+/// SQS holds it for a whole second.
+#[tokio::test]
+async fn a_lease_of_less_than_a_second_that_is_extended_is_held_for_as_long_as_sqs_holds_it() {
+    let queue = SqsQueue::new(&fresh().await, QueueName::Answers);
+    queue.publish(answers(1)).await.unwrap();
+    let brief = Duration::from_millis(100);
+    let taken = take_one(&queue, brief).await;
+    let receipts = vec![taken.receipt.clone()];
+    queue.extend(receipts, brief).await.unwrap();
+    tokio::time::sleep(brief * 2).await;
+    queue.bury(taken.receipt, "no".into()).await.unwrap();
+    assert_eq!(queue.depth().await.unwrap().dead, 1);
 }
 
 /// At least once, never before its instant, whatever the service does.
