@@ -10,7 +10,7 @@ use std::time::Duration;
 use mamparo::idempotency::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
-use super::checkpoint;
+use super::checkpoint::{self, Rest};
 use super::error::store_error;
 use super::readers::Readers;
 use super::schema::Part;
@@ -53,12 +53,13 @@ impl Database {
         let pages = checkpoint::VERY_LONG_PAGES;
         let kept = connection.pragma_update(None, "wal_autocheckpoint", pages);
         kept.map_err(store_error)?;
-        let writer = Writer::start(connection, settings.queue);
+        let rest = Rest::default();
+        let writer = Writer::start(connection, settings.queue, rest.clone());
         let readers = (0..settings.readers.max(1)).map(|_| settings.connect(true));
         let readers: Result<Vec<_>, _> = readers.collect();
         let readers = Readers::start(readers.map_err(store_error)?, settings.queue);
         let connection = settings.connect(false).map_err(store_error)?;
-        let checkpoints = checkpoint::start(connection, settings.log())?;
+        let checkpoints = checkpoint::start(connection, settings.log(), rest)?;
         Ok(Self {
             writer: writer?,
             readers: readers?,

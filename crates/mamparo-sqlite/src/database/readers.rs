@@ -25,7 +25,7 @@ impl Readers {
     pub(super) fn start(connections: Vec<Connection>, queue: usize) -> Result<Self, StoreError> {
         let queues = connections.into_iter().map(|connection| {
             let (sender, receiver) = mpsc::channel(queue);
-            let thread = thread::Builder::new().name("mamparo-sqlite-reader".to_owned());
+            let thread = thread::Builder::new().name("mamparo-reader".to_owned());
             let started = thread.spawn(move || serve(&connection, receiver));
             started.map_err(|error| StoreError::new(StoreErrorKind::Other, error))?;
             Ok(sender)

@@ -6,6 +6,7 @@ use mamparo::idempotency::{StoreError, StoreErrorKind};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use super::checkpoint::Rest;
 use super::{Database, Part, Settings};
 
 const PART: Part = Part {
@@ -214,6 +215,35 @@ async fn a_full_disk_says_so_and_what_was_stored_stays() {
     limit(1_000_000).await;
     big().await.unwrap();
     assert_eq!(count(&database).await, 2);
+}
+
+#[test]
+fn a_log_begins_anew_between_two_commits_once_nobody_reads_what_is_older() {
+    let disk = Disk::new();
+    drop(disk.open(PART).unwrap());
+    let (file, reader, rest) = (disk.raw(), disk.raw(), Rest::default());
+    // A commit and its rest, and how many pages the log has then.
+    let commit = || -> i64 {
+        file.execute_batch("INSERT INTO things DEFAULT VALUES")
+            .unwrap();
+        rest.settle(&file);
+        let pages = |row: &rusqlite::Row<'_>| row.get(1);
+        file.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages)
+            .unwrap()
+    };
+    let first = commit();
+    let second = commit();
+    assert!(second > first, "nobody asked");
+    rest.ask();
+    assert!(commit() > second, "it is moved, and then begins anew");
+    assert_eq!(commit(), 1);
+
+    rest.ask();
+    reader.execute_batch("BEGIN; SELECT * FROM things").unwrap();
+    assert!(commit() < commit(), "what is older is still read");
+    reader.execute_batch("COMMIT").unwrap();
+    commit();
+    assert_eq!(commit(), 1);
 }
 
 #[tokio::test]

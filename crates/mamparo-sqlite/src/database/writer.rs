@@ -11,6 +11,7 @@ use mamparo::idempotency::{StoreError, StoreErrorKind};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::checkpoint::Rest;
 use super::error::{kind, store_error};
 
 /// The most that is committed together: it bounds what all wait for, and what is lost when the disk is full.
@@ -35,10 +36,14 @@ trait Job: Send {
 type Failure = (StoreErrorKind, Arc<str>);
 
 impl Writer {
-    pub(super) fn start(connection: Connection, queue: usize) -> Result<Self, StoreError> {
+    pub(super) fn start(
+        connection: Connection,
+        queue: usize,
+        rest: Rest,
+    ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(queue);
-        let thread = thread::Builder::new().name("mamparo-sqlite-writer".to_owned());
-        let started = thread.spawn(move || serve(connection, receiver));
+        let thread = thread::Builder::new().name("mamparo-writer".to_owned());
+        let started = thread.spawn(move || serve(connection, receiver, &rest));
         started.map_err(|error| StoreError::new(StoreErrorKind::Other, error))?;
         Ok(Self { queue: sender })
     }
@@ -154,7 +159,7 @@ fn in_savepoint<T, E: From<StoreError>>(
     Ok(result)
 }
 
-fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, rest: &Rest) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let mut left = batch.drain(..).peekable();
@@ -162,6 +167,7 @@ fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         while left.peek().is_some() {
             commit_some(&mut connection, &mut left);
         }
+        rest.settle(&connection);
     }
 }
 

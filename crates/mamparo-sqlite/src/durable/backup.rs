@@ -23,7 +23,7 @@ impl SqliteDurable {
     pub async fn back_up(&self, to: impl AsRef<Path>) -> Result<(), BackendError> {
         let (from, to) = (self.path().to_owned(), to.as_ref().to_owned());
         let (reply, answer) = oneshot::channel();
-        let thread = thread::Builder::new().name("mamparo-sqlite-backup".to_owned());
+        let thread = thread::Builder::new().name("mamparo-backup".to_owned());
         let started = thread.spawn(move || {
             // Whoever asked may be gone.
             let _gone = reply.send(copy(&from, &to));

@@ -111,7 +111,7 @@ fn start_sweeper(
 ) -> Result<SyncSender<Infallible>, StoreError> {
     let (keep, stop) = sync_channel(1);
     let (database, clock) = (database.clone(), Arc::clone(clock));
-    let thread = thread::Builder::new().name("mamparo-sqlite-sweeper".to_owned());
+    let thread = thread::Builder::new().name("mamparo-sweeper".to_owned());
     let started = thread.spawn(move || sweep::keep_sweeping(database, clock, every, stop));
     started.map_err(|error| StoreError::new(StoreErrorKind::Other, error))?;
     Ok(keep)
