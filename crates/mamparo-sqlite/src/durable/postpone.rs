@@ -58,7 +58,7 @@ pub(super) fn find(file: &Connection, due: &PostponeDue) -> Result<Vec<Part>, Fa
 }
 
 pub(super) const DUE: &str = "SELECT number FROM mamparo_durable INDEXED BY mamparo_durable_live
-    WHERE ended IS NULL AND state = 'SCHEDULED' AND watched_from < ?1 AND dependency = ?2
+    WHERE ended IS NULL AND state = 'SCHEDULED' AND watched_from < ?1 AND next_fire_at < ?1 AND dependency = ?2
         AND postponements < max_postponements AND give_up_at > ?3
     ORDER BY watched_from LIMIT ?4";
 

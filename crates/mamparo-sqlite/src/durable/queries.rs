@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use mamparo_durable::backend::{Census, Count, Filter};
 use mamparo_durable::machine::{AuditEvent, Label, Patience, Record, State, TransactionId, Utc};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, params};
 
 use super::error::Failed;
-use super::row::{self, columns};
+use super::row::{self, COARSE, coarse, columns};
 
 /// As many rows as one question reads.
 const MAX_ROWS: usize = 100_000;
@@ -81,7 +81,8 @@ pub(super) const STUCK: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM mamparo_durable INDEXED BY mamparo_durable_live
-    WHERE ended IS NULL AND state = ?1 AND watched_from <= ?2 AND updated_at <= ?2 ORDER BY watched_from LIMIT ?3"
+    WHERE ended IS NULL AND state = ?1 AND watched_from <= ?2 AND updated_at <= ?2 AND (state <> 'SCHEDULED' OR next_fire_at <= ?2)
+    ORDER BY watched_from LIMIT ?3"
 );
 
 /// Lists what fits, by id. One that can't be read is left out.
@@ -164,15 +165,36 @@ pub(super) fn census(file: &Connection, now: Utc) -> Result<Census, Failed> {
         Ok(first.and_then(|first| Utc::from_millis(first).ok()))
     };
     census.oldest = first(OLDEST)?;
-    for sql in [OVERDUE, OVERDUE_SCHEDULING] {
-        let mut asked = file.prepare_cached(sql)?;
-        let (count, since): (i64, Option<i64>) =
-            asked.query_row([now.millis()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let scheduling = counted(file, OVERDUE_SCHEDULING, [now.millis()])?;
+    for (count, since) in [overdue(file, now)?, scheduling] {
         let since = since.and_then(|since| Utc::from_millis(since).ok());
         census.overdue += count.cast_unsigned();
         census.overdue_since = census.overdue_since.into_iter().chain(since).min();
     }
     Ok(census)
+}
+
+/// A count, and the first instant.
+fn counted(
+    file: &Connection,
+    sql: &str,
+    params: impl Params,
+) -> Result<(i64, Option<i64>), Failed> {
+    let mut asked = file.prepare_cached(sql)?;
+    Ok(asked.query_row(params, |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// Counts what is SCHEDULED and overdue, and says since when: rows are read only where a stretch of time has to be told apart.
+fn overdue(file: &Connection, now: Utc) -> Result<(i64, Option<i64>), Failed> {
+    let present = coarse(now);
+    let within = |from: i64| counted(file, OVERDUE_WITHIN, [from, from + COARSE, now.millis()]);
+    let (past, first) = counted(file, OVERDUE, [present])?;
+    let (count, since) = within(present)?;
+    let since = match first {
+        Some(first) => within(first)?.1,
+        None => since,
+    };
+    Ok((past + count, since))
 }
 
 pub(super) const COUNTS: &str =
@@ -185,6 +207,10 @@ pub(super) const OLDEST: &str = "SELECT min(created_at) FROM mamparo_durable WHE
 pub(super) const OVERDUE: &str =
     "SELECT count(*), min(watched_from) FROM mamparo_durable INDEXED BY mamparo_durable_live
     WHERE ended IS NULL AND state = 'SCHEDULED' AND watched_from < ?1";
+
+pub(super) const OVERDUE_WITHIN: &str =
+    "SELECT count(*), min(next_fire_at) FROM mamparo_durable INDEXED BY mamparo_durable_live
+    WHERE ended IS NULL AND state = 'SCHEDULED' AND watched_from >= ?1 AND watched_from < ?2 AND next_fire_at < ?3";
 
 pub(super) const OVERDUE_SCHEDULING: &str =
     "SELECT count(*), min(next_fire_at) FROM mamparo_durable INDEXED BY mamparo_durable_live

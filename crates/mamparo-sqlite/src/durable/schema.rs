@@ -11,7 +11,8 @@ pub(super) const PART: Part = Part {
     steps: &[FIRST, SECOND],
 };
 
-/// `watched_from` is when the present state began to be watched: `next_fire_at` while SCHEDULED, else `updated_at`.
+/// `watched_from` is when the present state begins to be watched: `next_fire_at` while SCHEDULED, or up to 15 s earlier, so that what is
+/// due together lies together; else `updated_at`. Older versions wrote the exact instant.
 ///
 /// The indexes of what lives have `ended` in them, though it is always NULL there: only so SQLite need not look into the row for it.
 ///

@@ -19,6 +19,7 @@ const DEAD: &str =
 const IN_STATE: &str = "SEARCH mamparo_durable USING INDEX mamparo_durable_live (state=?)";
 const WATCHED: &str =
     "SEARCH mamparo_durable USING INDEX mamparo_durable_live (state=? AND watched_from<?)";
+const WATCHED_WITHIN: &str = "SEARCH mamparo_durable USING INDEX mamparo_durable_live (state=? AND watched_from>? AND watched_from<?)";
 const ONLY_WATCHED: &str =
     "SEARCH mamparo_durable USING COVERING INDEX mamparo_durable_live (state=? AND watched_from<?)";
 
@@ -83,6 +84,7 @@ fn what_is_asked_of_transactions_reads_no_history() {
         ),
         (queries::OLDEST, &[oldest]),
         (queries::OVERDUE, &[ONLY_WATCHED]),
+        (queries::OVERDUE_WITHIN, &[WATCHED_WITHIN]),
         (queries::OVERDUE_SCHEDULING, &[IN_STATE]),
         (postpone::DUE, &[WATCHED]),
     ]);

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mamparo_core::clock::{self, SystemClock};
-use mamparo_durable::backend::{Delivery, Message, QueueName};
-use mamparo_durable::machine::{Schedule, Utc};
+use mamparo_durable::backend::{Delivery, Message, PostponeDue, QueueName};
+use mamparo_durable::machine::{Patience, Schedule, Utc};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 
-use super::support::{Disk, LEASE, id};
+use super::support::{Disk, LEASE, defer, id};
 use crate::durable::SqliteDurable;
 
 /// A machine that is busy with other things is late; it never waits for a poll.
@@ -217,4 +217,36 @@ async fn a_clock_that_steps_back_makes_things_late_and_not_early() {
     create(&file, "past", Utc::MIN).await;
     create(&file, "never", Utc::MAX).await;
     assert_eq!(fires.take(10, LEASE).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_waits_is_overdue_stuck_and_postponed_by_its_exact_instant() {
+    let at_once = Patience {
+        scheduled: Duration::ZERO,
+        ..Patience::default()
+    };
+    let disk = Disk::new();
+    let backend = disk.open();
+    let runner = disk.runner(&backend);
+    let (store, outbox) = (backend.store(), backend.outbox().unwrap());
+    for name in ["a", "b"] {
+        defer(&runner, name).await;
+    }
+    // Both lie in the same stretch of time; b as an older version wrote it.
+    let due = "UPDATE mamparo_durable SET next_fire_at = 1700010014000 + (id = 'b'), watched_from = 1700010000000 + 14001 * (id = 'b')";
+    disk.raw().execute_batch(due).unwrap();
+    let at = |millis: i64| Utc::from_millis(1_700_010_000_000 + millis).unwrap();
+    for (now, overdue) in [(14_000, 0), (14_001, 1), (14_002, 2), (86_400_000, 2)] {
+        let census = store.census(at(now)).await.unwrap();
+        let since = Some(at(14_000)).filter(|_| overdue > 0);
+        assert_eq!((census.overdue, census.overdue_since), (overdue, since));
+        let stuck = store.stuck(at(now - 1), at_once, 9).await.unwrap();
+        assert_eq!(stuck.len() as u64, overdue);
+    }
+    for (before, moved) in [(14_000, 0), (14_001, 1), (14_001, 0), (14_002, 1)] {
+        let until = at(3_600_000);
+        let mut due = PostponeDue::new("psp".into(), at(0), until, Duration::ZERO, 9);
+        due.due_before = at(before);
+        assert_eq!(outbox.postpone(due).await.unwrap(), moved, "{before}");
+    }
 }
