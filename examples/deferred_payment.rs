@@ -1,4 +1,5 @@
-//! Shows a payment that its provider cancels for now: it waits as a row in SQLite, outlives a restart, and is made later, once.
+//! Shows a payment that its provider cancels for now: it waits as a row in SQLite, outlives a restart, and is made later, once. A policy
+//! file says which answers mean that, and how long to wait.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -12,15 +13,24 @@ use axum::http::HeaderMap;
 use axum::routing::post;
 use http::Request;
 use mamparo::client::ReqwestClient;
-use mamparo::stack::Stack;
+use mamparo::policy::{Format, Policies as Files};
 use mamparo_core::{BoxError, clock};
 use mamparo_durable::defer::{DeferLayer, DeferPolicy, Deferrable};
 use mamparo_durable::engine::{Engine, Running};
 use mamparo_durable::machine::{State as Stands, TransactionId};
-use mamparo_durable::policy::{Policies, Policy, Wait};
-use mamparo_durable::web::Judge;
+use mamparo_durable::policy::Policies;
 use mamparo_sqlite::SqliteDurable;
 use tower::{Layer, ServiceExt};
+
+/// The wait is two hours, usually.
+const POLICIES: &str = r#"
+[dependency.psp.defer]
+field = "status"
+refused_values = ["CANCELLED"]
+rejections = true
+failures = true
+wait = { base = "1500ms", factor = 1.0 }
+"#;
 
 /// As often as the provider says "not now".
 const CANCELLED: usize = 2;
@@ -53,29 +63,19 @@ struct Process {
     running: Running,
 }
 
-/// Starts one, on the file.
-fn start(file: &Path) -> Result<Process, BoxError> {
-    // Of two hours, usually.
-    let wait = Wait::builder()
-        .base(Duration::from_millis(1500))
-        .factor(1.0)
-        .build()?;
-    let policies = Policies::new(Policy::builder().business(wait).build()?);
-    let engine = Engine::builder(SqliteDurable::open(file)?.backend())
-        .policies(policies)
+/// Starts one, on the store's file.
+fn start(store: &Path) -> Result<Process, BoxError> {
+    // `Files::load(["policies.toml"])` reads a file.
+    let files = Files::loader().text("policies.toml", POLICIES, Format::Toml);
+    let files = files.load()?;
+    let file = files.dependency("psp")?;
+    let engine = Engine::builder(SqliteDurable::open(store)?.backend())
+        .policies(Policies::of_files(&files)?)
         .build()?;
 
-    let judge = Judge::builder()
-        .field("status")
-        .refused_values(["CANCELLED"])
-        .build()?;
-    let policy = DeferPolicy::builder("payment")
-        .judge(judge)
-        .rejections(true)
-        .failures(true)
-        .build()?;
+    let policy = DeferPolicy::of_file(&file)?.build()?;
     let layer = DeferLayer::new(engine.clone(), policy).dependency("psp");
-    let psp = mamparo::client::reqwest(reqwest::Client::builder().no_proxy(), &Stack::http("psp"))?;
+    let psp = mamparo::client::reqwest(reqwest::Client::builder().no_proxy(), &file.http()?)?;
     let running = engine.run(layer.sender::<_, reqwest::Body>(psp.clone()));
     Ok(Process {
         psp,

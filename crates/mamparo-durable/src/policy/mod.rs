@@ -10,10 +10,16 @@
 //!
 //! - [`Wait`] is that formula; a [`Policy`] has one for refusals, one for technical failures and one for an open breaker.
 //! - [`Policies`] picks the policy by kind of transaction, customer and reason of the refusal.
+//! - With the feature `config`, `Policies::of_files` takes all of them from policy files.
 //! - [`Adaptive`] stretches or shortens the waits of a kind by how often its retries succeed.
 
 mod adaptive;
 mod config;
+#[cfg(feature = "config")]
+mod file;
+#[cfg(test)]
+#[cfg(feature = "config")]
+mod file_tests;
 mod rules;
 mod settings;
 #[cfg(test)]
@@ -22,6 +28,8 @@ mod wait;
 
 pub use adaptive::{Adaptive, MAX_KINDS};
 pub use config::PolicyBuilder;
+#[cfg(feature = "config")]
+pub use file::PolicyFileError;
 pub use rules::{MAX_RULES, Policies, Rule};
 pub use settings::Policy;
 pub use wait::{Wait, WaitBuilder};

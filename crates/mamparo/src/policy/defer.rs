@@ -7,7 +7,8 @@ use http::StatusCode;
 use super::Policy;
 use super::view::View;
 
-/// What a dependency's `defer` says, as it was written; the engine of the defer plane, in the crate `mamparo-durable`, acts on it.
+/// What a dependency's `defer` says, as it was written; the defer plane, in the crate `mamparo-durable`, acts on it: its engine, and its
+/// layer around a client.
 ///
 /// ```
 /// use mamparo::policy::{Format, Policies};
@@ -35,6 +36,10 @@ pub struct Defer {
     pub refused_values: Vec<String>,
     /// Its values that mean "never".
     pub declined_values: Vec<String>,
+    /// Whether a layer around a client defers what the stack refuses to send.
+    pub rejections: Option<bool>,
+    /// Whether a layer around a client defers technical failures.
+    pub failures: Option<bool>,
     /// How many attempts are made, the original included.
     pub max_attempts: Option<u32>,
     /// How many technical failures and postponements are borne.
@@ -77,6 +82,8 @@ impl Policy {
             field: view.text("defer.field").map(ToOwned::to_owned),
             refused_values: texts("defer.refused_values"),
             declined_values: texts("defer.declined_values"),
+            rejections: view.flag("defer.rejections"),
+            failures: view.flag("defer.failures"),
             max_attempts: view.count_u32("defer.max_attempts"),
             max_postponements: view.count_u32("defer.max_postponements"),
             give_up_after: view.duration("defer.give_up_after"),

@@ -37,6 +37,18 @@ pub(super) const DEFER: &[Field] = &[
         "Values of that field that mean \"never\".",
     ),
     field(
+        "rejections",
+        Flag,
+        "false",
+        "Whether a layer around a client defers what the stack refuses to send: an open breaker, a full bulkhead. The engine always does.",
+    ),
+    field(
+        "failures",
+        Flag,
+        "false",
+        "Whether a layer around a client defers technical failures too, if the request can be sent again. The engine always does.",
+    ),
+    field(
         "max_attempts",
         Count(1, 1_000),
         "4",
