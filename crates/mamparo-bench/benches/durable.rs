@@ -12,6 +12,7 @@
 #[path = "report/program.rs"]
 mod program;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -84,8 +85,12 @@ async fn run(backend: &Backend, transactions: usize) {
     let now = runner.now();
     let mut due = PostponeDue::new("psp".into(), now, now, Duration::ZERO, u64::MAX);
     due.due_before = Utc::MAX;
-    let postpone = backend.outbox().unwrap().postpone(due);
-    measured("postpone", half * 2, postpone).await.unwrap();
+    for what in ["each due at its own instant", "all due at one"] {
+        let postpone = backend.outbox().unwrap().postpone(due.clone());
+        let what = format!("postpone, {what}");
+        let moved = measured(&what, half * 2, postpone).await.unwrap();
+        assert_eq!(moved, half as u64 * 2);
+    }
     measured("fire", half * 2, fire(backend, &runner, half * 2)).await;
     let patience = Patience {
         in_flight: Duration::ZERO,
@@ -311,16 +316,38 @@ async fn each<W: Future<Output = ()> + Send + 'static>(
 }
 
 async fn measured<T>(what: &str, count: usize, work: impl Future<Output = T>) -> T {
-    let (begun, busy) = (clock::now(), busy());
+    let (begun, busy, before) = (clock::now(), busy(), threads());
     let done = work.await;
-    let (took, busy) = (begun.elapsed(), self::busy() - busy);
+    let (took, busy, after) = (begun.elapsed(), self::busy() - busy, threads());
     let rate = count as f64 / took.as_secs_f64();
-    let each = busy.as_secs_f64() * 1e6 / count as f64;
+    let each = |busy: Duration| busy.as_secs_f64() * 1e6 / count as f64;
+    let of = |(name, busy): (&String, &Duration)| {
+        let before = before.get(name).copied().unwrap_or_default();
+        format!("{name} {:.1}", each(busy.saturating_sub(before)))
+    };
+    let threads: Vec<_> = after.iter().map(of).collect();
     println!(
-        "{what}: {count} in {took:.2?}, {rate:.0} a second, {each:.1} µs of the processor each, {} MiB resident",
+        "{what}: {count} in {took:.2?}, {rate:.0} a second, {:.1} µs of the processor each ({}), {} MiB resident",
+        each(busy),
+        threads.join(", "),
         resident()
     );
     done
+}
+
+/// The processor's time of the threads of each name.
+fn threads() -> BTreeMap<String, Duration> {
+    let mut threads = BTreeMap::new();
+    for thread in fs::read_dir("/proc/self/task").into_iter().flatten() {
+        let read = |name: &str| fs::read_to_string(thread.as_ref().ok()?.path().join(name)).ok();
+        let (Some(name), Some(busy)) = (read("comm"), read("schedstat")) else {
+            continue;
+        };
+        let busy = busy.split(' ').next().and_then(|busy| busy.parse().ok());
+        let all: &mut Duration = threads.entry(name.trim().to_owned()).or_default();
+        *all += Duration::from_nanos(busy.unwrap_or_default());
+    }
+    threads
 }
 
 /// The processor's time of this process, on all of its threads.

@@ -1,4 +1,7 @@
 //! What a step costs: `cargo test --release -p mamparo-postgres speed -- --ignored --nocapture --test-threads 1`.
+//!
+//! `MAMPARO_BENCH_TRANSACTIONS` says how many go through, or are moved; `MAMPARO_BENCH_WAITING=1000000` how many wait for
+//! hours beside those that come due one after the other, 100 000 else.
 
 use std::fs;
 use std::sync::Arc;
@@ -18,8 +21,8 @@ const CALLERS: usize = 512;
 const LEASE: Duration = Duration::from_secs(600);
 
 /// How many, from the environment.
-fn many(default: usize) -> usize {
-    std::env::var("MANY")
+fn many(what: &str, default: usize) -> usize {
+    std::env::var(format!("MAMPARO_BENCH_{what}"))
         .ok()
         .and_then(|many| many.parse().ok())
         .unwrap_or(default)
@@ -137,7 +140,7 @@ async fn begin_and_answer(engine: &Postgres, count: usize) {
 #[ignore = "measures: it takes long, and the machine for itself"]
 async fn speed_of_whole_steps() {
     let (server, engines) = engines().await;
-    let count = many(20_000);
+    let count = many("TRANSACTIONS", 20_000);
     begin_and_answer(&engines[0], count).await;
     let runners: Vec<Runner> = engines
         .iter()
@@ -198,18 +201,21 @@ async fn speed_of_whole_steps() {
 async fn speed_of_fires_that_come_due_one_after_the_other() {
     const EACH_SECOND: u64 = 2_000;
     let (server, engines) = engines().await;
-    let (engine, crowd) = (&engines[0], many(100_000));
+    let (engine, crowd) = (&engines[0], many("WAITING", 100_000));
     let schedule = |fire_at| Schedule {
         attempt: 2,
         seq: 0,
         fire_at,
     };
-    let never = now().plus(Duration::from_secs(86_400));
+    // Over the two hours or so after the next, in no order, as waits are.
+    let later = || {
+        let millis = fastrand::u64(3_600_000..10_800_000);
+        schedule(now().plus(Duration::from_millis(millis)))
+    };
     for part in (0..crowd).collect::<Vec<_>>().chunks(5_000) {
-        let crowd = part
-            .iter()
-            .map(|number| (id(&name(*number)), schedule(never)));
-        engine.create(crowd.collect()).await;
+        let crowd = part.iter().map(|number| (id(&name(*number)), later()));
+        let created = engine.create(crowd.collect()).await;
+        assert!(created.iter().all(Result::is_ok));
     }
     let (start, count) = (now().plus(Duration::from_secs(4)), 10 * EACH_SECOND);
     let due = |number: u64| start.plus(Duration::from_millis(number * 1_000 / EACH_SECOND));
@@ -250,7 +256,7 @@ async fn speed_of_fires_that_come_due_one_after_the_other() {
 #[ignore = "measures: it takes long, and the machine for itself"]
 async fn speed_of_a_breaker_that_moves_a_hundred_thousand() {
     let (server, engines) = engines().await;
-    let count = many(100_000);
+    let count = many("TRANSACTIONS", 100_000);
     for part in (0..count).collect::<Vec<_>>().chunks(5_000) {
         waiting(&engines[0], part.iter().map(|number| name(*number)), now()).await;
     }
