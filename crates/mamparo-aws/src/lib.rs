@@ -18,7 +18,7 @@ mod connection;
 mod gather;
 mod names;
 mod outbox;
-mod plan;
+pub mod plan;
 mod queue;
 mod scheduler;
 mod store;

@@ -68,4 +68,9 @@ impl Names {
     pub(crate) fn letters(&self) -> String {
         format!("{}-dead-letters", self.prefix)
     }
+
+    /// The role that engines have.
+    pub(crate) fn engine_role(&self) -> String {
+        format!("{}-engine", self.prefix)
+    }
 }

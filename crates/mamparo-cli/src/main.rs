@@ -2,6 +2,7 @@
 //! defer plane.
 
 mod args;
+mod aws;
 mod call;
 mod check;
 mod completions;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command, EngineCommand};
+use crate::args::{Args, AwsCommand, Command, EngineCommand};
 use crate::exit::Exit;
 
 /// What a server is told that calls it, unless a header says otherwise.
@@ -43,6 +44,9 @@ fn main() -> ExitCode {
         Command::Events(command) => finish(events::events(command)),
         Command::Consume(args) => finish(messages::consume(args)),
         Command::Reconcile(args) => finish(defer::reconcile(args)),
+        Command::Aws(AwsCommand::Plan(args)) => aws::plan(&args),
+        Command::Aws(AwsCommand::Apply(args)) => finish(aws::apply(args)),
+        Command::Aws(AwsCommand::Check(args)) => finish(aws::check(args)),
         Command::Completions { shell } => completions::completions(shell),
     };
     exit.into()

@@ -173,6 +173,54 @@ fn only_its_own_crate_names_a_heavy_dependency() {
 }
 
 #[test]
+fn whoever_keeps_transactions_elsewhere_compiles_nothing_of_aws() {
+    let others = RULES.iter().map(|rule| rule.crate_name);
+    let others = others.filter(|name| !["mamparo-aws", "mamparo-cli"].contains(name));
+    let others: Vec<_> = others.filter(|name| PUBLISHED.contains(name)).collect();
+    let mut problems = Vec::new();
+    for name in others {
+        for found in compiled_by(name).lines().filter(|it| is_of_aws(it)) {
+            problems.push(format!(
+                "{name} compiles {found}: only mamparo-aws may bring it"
+            ));
+        }
+    }
+    tree::report(&problems);
+    assert!(compiled_by("mamparo-aws").lines().any(is_of_aws));
+}
+
+/// A part of the SDK; `aws-lc-rs`, which some TLS brings, is none.
+fn is_of_aws(package: &str) -> bool {
+    ["aws-sdk-", "aws-config ", "aws-smithy-"]
+        .iter()
+        .any(|start| package.starts_with(start))
+}
+
+/// What a crate and its features bring, a package a line.
+fn compiled_by(name: &str) -> String {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--edges=normal",
+            "--prefix=none",
+            "--all-features",
+            "--package",
+            name,
+        ])
+        .current_dir(tree::root())
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("names of packages")
+}
+
+#[test]
 fn every_crate_inherits_the_lints_and_the_versions_of_the_root() {
     let mut problems = Vec::new();
     for file in tree::files() {

@@ -17,7 +17,7 @@
 mod body;
 mod entries;
 mod held;
-mod letters;
+pub(crate) mod letters;
 mod place;
 mod sqs;
 mod take;

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
-    CallArgs, CheckArgs, ConsumeArgs, DemoArgs, DlqCommand, EngineCommand, EventsCommand,
-    ExplainArgs, ReconcileArgs, TxCommand,
+    AwsCommand, CallArgs, CheckArgs, ConsumeArgs, DemoArgs, DlqCommand, EngineCommand,
+    EventsCommand, ExplainArgs, ReconcileArgs, TxCommand,
 };
 
 const EXAMPLES: &str = "\
@@ -68,6 +68,9 @@ pub(crate) enum Command {
     Consume(ConsumeArgs),
     /// Finds transactions that are stuck, and brings them back on their way; a running engine does so all the time.
     Reconcile(ReconcileArgs),
+    /// Prints, makes and checks what the defer plane needs on AWS.
+    #[command(subcommand)]
+    Aws(AwsCommand),
     /// Prints the completions of a shell.
     Completions {
         /// The shell to complete for.

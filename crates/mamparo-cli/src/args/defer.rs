@@ -39,8 +39,8 @@ Examples:
 /// Where the transactions are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`; with `,amqp://USER:PASSWORD@HOST/VHOST` behind
-    /// it, their answers and requests are in that RabbitMQ.
+    /// Where the transactions are: `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `aws:PREFIX`; with
+    /// `,amqp://USER:PASSWORD@HOST/VHOST` behind it, their answers and requests are in that RabbitMQ.
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Place,
 
@@ -245,8 +245,8 @@ pub(crate) enum DlqCommand {
 /// Where dead letters are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HeapArgs {
-    /// Where the transactions are: `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`; with `,amqp://USER:PASSWORD@HOST/VHOST` behind
-    /// it, their answers and requests are in that RabbitMQ.
+    /// Where the transactions are: `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `aws:PREFIX`; with
+    /// `,amqp://USER:PASSWORD@HOST/VHOST` behind it, their answers and requests are in that RabbitMQ.
     #[arg(long, value_name = "STORE", required_unless_present = "amqp")]
     pub(crate) store: Option<Place>,
 

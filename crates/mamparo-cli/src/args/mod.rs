@@ -3,6 +3,7 @@
 //! [`Args`] is the command line, a struct per command holds its options, and [`typed`] has the values that they take:
 //! what can be refused without looking at another option is refused while it is parsed.
 
+mod aws;
 mod call;
 mod check;
 mod command;
@@ -12,6 +13,7 @@ mod events;
 mod messages;
 mod typed;
 
+pub(crate) use aws::{AwsCommand, Format, OfArgs, PlanArgs, ReachArgs};
 pub(crate) use call::CallArgs;
 pub(crate) use check::{CheckArgs, ExplainArgs, Report};
 pub(crate) use command::{Args, Command};

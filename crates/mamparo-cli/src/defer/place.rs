@@ -5,6 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mamparo_aws::Aws;
+use mamparo_aws::plan::{self, Plan};
 use mamparo_core::InvalidSetting;
 use mamparo_durable::backend::{Backend, BackendError, QueueName};
 use mamparo_durable::events::EventStore;
@@ -13,6 +15,7 @@ use mamparo_rabbitmq::RabbitQueue;
 use mamparo_sqlite::{SqliteDurable, SqliteEvents};
 
 use super::trouble::Trouble;
+use crate::output;
 
 /// A store, as it is typed, and the RabbitMQ that its answers and requests are in, if they aren't in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub(crate) struct Place {
 enum Store {
     Sqlite(PathBuf),
     Postgres(String),
+    /// What all names begin with; where that is, the environment says.
+    Aws(String),
 }
 
 impl FromStr for Place {
@@ -44,7 +49,12 @@ impl FromStr for Place {
                 Store::Sqlite(file.into())
             }
             Some(("postgres" | "postgresql", _)) => Store::Postgres(store.to_owned()),
-            _ => return Err("write sqlite:FILE or postgres://USER@HOST/DATABASE".to_owned()),
+            Some(("aws", prefix)) if !prefix.is_empty() => Store::Aws(prefix.to_owned()),
+            None if store == "aws" => Store::Aws("mamparo".to_owned()),
+            _ => {
+                let says = "write sqlite:FILE, postgres://USER@HOST/DATABASE, aws or aws:PREFIX";
+                return Err(says.to_owned());
+            }
         };
         Ok(Self { store, broker })
     }
@@ -59,6 +69,11 @@ impl Place {
                 store.open()?.backend()
             }
             Store::Postgres(url) => connect(url).await?,
+            Store::Aws(prefix) => {
+                let aws = amazon(prefix).await?;
+                as_planned(&aws).await?;
+                aws.backend().await?
+            }
         };
         self.with_queues(backend, true).await
     }
@@ -72,6 +87,7 @@ impl Place {
             }
             Store::Sqlite(file) => SqliteDurable::open(file)?.backend(),
             Store::Postgres(url) => connect(url).await?,
+            Store::Aws(prefix) => amazon(prefix).await?.backend().await?,
         };
         self.with_queues(backend, false).await
     }
@@ -103,6 +119,9 @@ impl Place {
                 let events = events.connect().await.map_err(|error| told(url, error))?;
                 Ok(Arc::new(events))
             }
+            (Store::Aws(_), _) => Err(Trouble::usage(
+                "an outbox of events is in SQLite or PostgreSQL",
+            )),
         }
     }
 
@@ -133,9 +152,33 @@ fn missing(file: &Path, help: &str) -> Trouble {
     Trouble::usage(format!("{}: there is no such file{help}", file.display()))
 }
 
+async fn amazon(prefix: &str) -> Result<Aws, Trouble> {
+    let settings = mamparo_aws::Settings::builder().prefix(prefix).build();
+    Ok(Aws::connect(settings.map_err(Trouble::setting)?).await?)
+}
+
+/// Whoever starts an engine hears at once of what is missing, not by what fails later.
+async fn as_planned(aws: &Aws) -> Result<(), Trouble> {
+    let found = plan::check(aws, &Plan::of(aws)).await?;
+    for finding in found.iter().filter(|finding| finding.is_trouble()) {
+        let plan::Finding {
+            resource,
+            says,
+            remedy,
+            ..
+        } = finding;
+        let line = format!("{resource} {says}: {remedy}");
+        match finding.state {
+            plan::State::Differs => output::warning(&line),
+            _ => return Err(Trouble::away(line)),
+        }
+    }
+    Ok(())
+}
+
 async fn connect(url: &str) -> Result<Backend, Trouble> {
     let settings = Settings::builder(url).build();
-    let settings = settings.map_err(|error| Trouble::usage(error.to_string()))?;
+    let settings = settings.map_err(Trouble::setting)?;
     let connected = Postgres::connect(settings).await;
     Ok(connected.map_err(|error| told(url, error))?.backend())
 }

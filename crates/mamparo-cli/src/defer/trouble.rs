@@ -1,5 +1,6 @@
 //! Why a command did not do what it was asked.
 
+use mamparo_core::InvalidSetting;
 use mamparo_durable::backend::{BackendError, Trouble as Backend};
 use mamparo_rabbitmq::RabbitError;
 
@@ -17,6 +18,12 @@ impl Trouble {
     pub(crate) fn usage(line: impl Into<String>) -> Self {
         let (exit, line) = (Exit::Usage, line.into());
         Self { exit, line }
+    }
+
+    /// Of a setting that makes no sense.
+    #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+    pub(crate) fn setting(error: InvalidSetting) -> Self {
+        Self::usage(error.to_string())
     }
 
     pub(crate) fn refused(line: impl Into<String>) -> Self {

@@ -5,6 +5,8 @@ mod answers;
 #[cfg(test)]
 mod articles;
 #[cfg(test)]
+mod aws;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod chain_picture;

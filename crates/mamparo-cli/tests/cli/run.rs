@@ -35,8 +35,18 @@ pub(crate) async fn with_stdin(args: &[&str], stdin: &[u8]) -> Ran {
     run(args.to_vec(), stdin).await
 }
 
-async fn run(args: Vec<&str>, stdin: &[u8]) -> Ran {
+/// Runs `mamparo` with these arguments in this environment.
+pub(crate) async fn with_env(args: &[&str], env: &[(&str, &str)]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mamparo"));
+    command.envs(env.iter().copied());
+    finished(command, args.to_vec(), b"").await
+}
+
+async fn run(args: Vec<&str>, stdin: &[u8]) -> Ran {
+    finished(Command::new(env!("CARGO_BIN_EXE_mamparo")), args, stdin).await
+}
+
+async fn finished(mut command: Command, args: Vec<&str>, stdin: &[u8]) -> Ran {
     for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
         command.env_remove(proxy);
     }

@@ -95,7 +95,7 @@ async fn a_request_that_no_policy_knows_and_a_misspelt_option_are_refused() {
     }
     let ran = mamparo(&["tx", "list", "--store", "mysql:here"]).await;
     assert!(
-        ran.code == 2 && ran.stderr.contains("write sqlite:FILE or postgres:"),
+        ran.code == 2 && ran.stderr.contains("write sqlite:FILE, postgres:"),
         "{}",
         ran.stderr
     );

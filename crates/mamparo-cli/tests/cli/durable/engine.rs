@@ -8,12 +8,16 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use crate::run::{Ran, mamparo};
+use mamparo_testkit::private::PrivateMoto;
 
-/// A folder with a policy, and a file of transactions that the first command makes.
+use crate::run::{Ran, with_env};
+
+/// A folder with a policy, and a file of transactions that the first command makes, or a server that has them.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
+    store: String,
+    env: Vec<(&'static str, String)>,
     /// Where its answers and requests are, if not in the file.
     broker: Option<String>,
 }
@@ -25,7 +29,9 @@ impl Place {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         let place = Self {
+            store: format!("sqlite:{}", folder.join("engine.db").display()),
             folder,
+            env: Vec::new(),
             broker: None,
         };
         place.policy(&format!(
@@ -55,6 +61,27 @@ defer.technical_wait = {{ base = "200ms", cap = "200ms", jitter = 0.0 }}
         }
     }
 
+    /// The same on a server that answers as AWS does; `name` is the prefix, and what is there is made.
+    pub(super) async fn on_aws(name: &str, url: &str) -> Self {
+        let mut place = Self::new(name, url);
+        place.store = format!("aws:{name}");
+        let server = PrivateMoto::shared().await;
+        place.env = vec![
+            ("AWS_ENDPOINT_URL", server.url()),
+            ("AWS_REGION", "eu-west-1".to_owned()),
+            ("AWS_ACCESS_KEY_ID", "test".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "test".to_owned()),
+        ];
+        let applied = with_env(&["aws", "apply", "--prefix", name], &place.env()).await;
+        assert_eq!(applied.code, 0, "{}", applied.stderr);
+        place
+    }
+
+    fn env(&self) -> Vec<(&str, &str)> {
+        let env = self.env.iter();
+        env.map(|(name, value)| (*name, value.as_str())).collect()
+    }
+
     pub(super) fn policy(&self, text: &str) {
         std::fs::write(self.folder.join("policies.toml"), text).unwrap();
     }
@@ -64,16 +91,15 @@ defer.technical_wait = {{ base = "200ms", cap = "200ms", jitter = 0.0 }}
     }
 
     pub(super) fn store(&self) -> String {
-        let file = format!("sqlite:{}", self.folder.join("engine.db").display());
         match &self.broker {
-            Some(broker) => format!("{file},{broker}"),
-            None => file,
+            Some(broker) => format!("{},{broker}", self.store),
+            None => self.store.clone(),
         }
     }
 
     /// Runs a command on the store.
     pub(super) async fn run(&self, args: &[&str]) -> Ran {
-        mamparo(&[args, &["--store", &self.store()]].concat()).await
+        with_env(&[args, &["--store", &self.store()]].concat(), &self.env()).await
     }
 
     pub(super) async fn submit(&self, id: &str) -> Ran {
@@ -118,6 +144,7 @@ defer.technical_wait = {{ base = "200ms", cap = "200ms", jitter = 0.0 }}
             .args(["engine", "run", "--poll", "50ms", "--reconcile-every", "1s"])
             .args(["--store", &self.store(), "--policy", &self.policies()])
             .args(more)
+            .envs(self.env())
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true)

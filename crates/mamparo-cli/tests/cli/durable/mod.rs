@@ -4,6 +4,7 @@ mod asked;
 mod crashes;
 mod engine;
 mod metrics;
+mod on_aws;
 mod provider;
 mod reconciled;
 mod runs;
