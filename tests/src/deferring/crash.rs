@@ -2,37 +2,57 @@
 //!
 //! A life is a process on a store: it is told to begin some transactions, to resolve, cancel or fire others, and dies. After the
 //! last, everything must be as the dependency says: nothing lost, nothing done twice, each end told. Each store has two lanes:
-//! whole steps in one transaction, and one thing after the other. `MAMPARO_CRASHES` says how many lives there are for each store,
-//! `MAMPARO_CRASH_SEED` makes them others.
+//! whole steps in one transaction, and one thing after the other. `MAMPARO_CRASHES` says how many lives there are for each store (with
+//! twenty transactions each, and on AWS with three), `MAMPARO_CRASH_SEED` makes them others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::time::Duration;
 
 use fastrand::Rng;
+use mamparo_aws::plan::{self, Plan};
 use mamparo_durable::fail_point::{Doing, FailPoint};
 use mamparo_durable::machine::State;
-use mamparo_testkit::private::PrivatePostgres;
+use mamparo_testkit::private::{PrivateMoto, PrivatePostgres};
+use tokio::process::Command;
 use tokio::time::{sleep_until, timeout};
 
 use super::checks::{Told, each_is_as_the_dependency_says, until_all_ended};
 use super::dependency::Dependency;
-use super::engine::{BY_MESSAGE, UNSENT, open};
+use super::engine::{BY_MESSAGE, UNSENT, aws, open};
 use super::process::{Said, Spec, Worker};
 
-/// How many lives there are for each store, unless the environment says more.
-const LIVES: usize = 100;
+/// How much is lived through on a store, unless the environment says more.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// How many lives there are.
+    lives: usize,
+    /// As many transactions begin in each.
+    begins: usize,
+    /// A process that has not died where it should by then, is killed.
+    longest_life: u64,
+    /// After how long what a dead process had in hand is taken up.
+    lease: Duration,
+    /// How long all may take after the last death.
+    patience: Duration,
+}
 
-/// As many transactions begin in each life.
-const BEGINS: usize = 20;
+const QUICK: Pace = Pace {
+    lives: 100,
+    begins: 20,
+    longest_life: 700,
+    lease: Duration::from_millis(300),
+    patience: Duration::from_secs(30),
+};
 
-/// A process that has not died where it should by then, is killed.
-const LONGEST_LIFE: u64 = 700;
-
-const LEASE: Duration = Duration::from_millis(300);
-
-/// How long all may take after the last death.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// On what answers as AWS does, and more slowly.
+const SLOW: Pace = Pace {
+    lives: 12,
+    begins: 3,
+    longest_life: 2_000,
+    lease: Duration::from_secs(2),
+    patience: Duration::from_secs(120),
+};
 
 fn number(variable: &str, default: usize) -> usize {
     env::var(variable).map_or(default, |text| text.parse().unwrap())
@@ -62,6 +82,7 @@ fn is_rare(point: FailPoint) -> bool {
 }
 
 struct Lane {
+    pace: Pace,
     spec: Spec,
     dependency: Dependency,
     rng: Rng,
@@ -72,12 +93,13 @@ struct Lane {
 }
 
 impl Lane {
-    async fn new(place: String, seed: u64) -> Self {
+    async fn new(place: String, seed: u64, pace: Pace) -> Self {
         let dependency = Dependency::start(seed).await;
         let mut spec = Spec::new(&place, dependency.address);
-        spec.lease = LEASE;
+        spec.lease = pace.lease;
         spec.restless = true;
         Self {
+            pace,
             spec,
             dependency,
             rng: Rng::with_seed(seed),
@@ -95,7 +117,7 @@ impl Lane {
     fn orders(&mut self, life: usize) -> Vec<(Duration, String)> {
         let again = std::mem::take(&mut self.undone).into_iter();
         let mut orders: Vec<_> = again.map(|line| (Duration::ZERO, line)).collect();
-        for number in 0..BEGINS {
+        for number in 0..self.pace.begins {
             let (prefix, verb) = match self.rng.u32(..20) {
                 0..4 => (BY_MESSAGE, None),
                 4 => (UNSENT, None),
@@ -138,9 +160,9 @@ impl Lane {
     /// One process, from its start to its death.
     async fn life(&mut self, life: usize, dies: Option<FailPoint>) {
         let longest = match dies {
-            Some(point) if is_rare(point) => Duration::from_millis(3 * LONGEST_LIFE),
-            Some(_) => Duration::from_millis(LONGEST_LIFE),
-            None => self.millis(LONGEST_LIFE),
+            Some(point) if is_rare(point) => Duration::from_millis(3 * self.pace.longest_life),
+            Some(_) => Duration::from_millis(self.pace.longest_life),
+            None => self.millis(self.pace.longest_life),
         };
         let mut spec = self.spec.clone();
         spec.dies = dies.map(|point| {
@@ -192,12 +214,12 @@ impl Lane {
             worker.tell(&order).await;
         }
         while !self.undone.is_empty() {
-            let said = timeout(PATIENCE, worker.says()).await;
+            let said = timeout(self.pace.patience, worker.says()).await;
             self.hear(said.expect("it does all that it is told").unwrap());
         }
         let backend = open(&self.spec.place).await;
         let transactions = self.told.begun.len() as u64;
-        until_all_ended(&backend, transactions, PATIENCE).await;
+        until_all_ended(&backend, transactions, self.pace.patience).await;
         worker.terminate().await;
         while let Some(said) = worker.says().await {
             self.hear(said);
@@ -206,14 +228,15 @@ impl Lane {
     }
 }
 
-async fn lane(place: String, whole: bool, seed: u64, lives: usize) {
+async fn lane(place: String, whole: bool, seed: u64, pace: Pace) {
+    let lives = pace.lives / 2;
     let place = if whole {
         place
     } else {
         format!("{place} parts")
     };
     let points = points(whole);
-    let mut lane = Lane::new(place, seed).await;
+    let mut lane = Lane::new(place, seed, pace).await;
     let offset = lane.rng.usize(..points.len());
     let mut turns = points.iter().cycle().skip(offset);
     for life in 0..lives {
@@ -237,13 +260,16 @@ async fn lane(place: String, whole: bool, seed: u64, lives: usize) {
     }
 }
 
-async fn nothing_is_lost_and_nothing_is_done_twice(whole: String, parts: String) {
-    let lives = number("MAMPARO_CRASHES", LIVES) / 2;
+async fn nothing_is_lost_and_nothing_is_done_twice(whole: String, parts: String, pace: Pace) {
+    let pace = Pace {
+        lives: number("MAMPARO_CRASHES", pace.lives),
+        ..pace
+    };
     let seed = number("MAMPARO_CRASH_SEED", 0) as u64;
-    println!("MAMPARO_CRASHES={} MAMPARO_CRASH_SEED={seed}", lives * 2);
+    println!("MAMPARO_CRASHES={} MAMPARO_CRASH_SEED={seed}", pace.lives);
     tokio::join!(
-        lane(whole, true, seed, lives),
-        lane(parts, false, seed + 1, lives)
+        lane(whole, true, seed, pace),
+        lane(parts, false, seed + 1, pace)
     );
 }
 
@@ -251,12 +277,31 @@ async fn nothing_is_lost_and_nothing_is_done_twice(whole: String, parts: String)
 async fn a_killed_engine_loses_nothing_and_does_nothing_twice_over_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| format!("sqlite {}", folder.path().join(name).display());
-    nothing_is_lost_and_nothing_is_done_twice(place("whole.db"), place("parts.db")).await;
+    nothing_is_lost_and_nothing_is_done_twice(place("whole.db"), place("parts.db"), QUICK).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_engine_loses_nothing_and_does_nothing_twice_over_postgres() {
     let server = PrivatePostgres::start().await;
     let place = |schema| format!("postgres {} {schema}", server.url());
-    nothing_is_lost_and_nothing_is_done_twice(place("whole"), place("parts")).await;
+    nothing_is_lost_and_nothing_is_done_twice(place("whole"), place("parts"), QUICK).await;
+}
+
+/// Its schedules are fired late, early and twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_engine_loses_nothing_and_does_nothing_twice_over_aws() {
+    let server = PrivateMoto::start().await;
+    let seed = number("MAMPARO_CRASH_SEED", 0).to_string();
+    let mut fires = Vec::new();
+    for prefix in ["whole", "parts"] {
+        let aws = aws(&server.url(), prefix).await;
+        let plan = Plan::of(&aws);
+        plan::apply(&aws, &plan, &mut |_| {}).await.unwrap();
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/fires.py");
+        let mut fired = Command::new(server.python());
+        fired.args([program, &server.url(), &plan.group().name, &seed]);
+        fires.push(fired.kill_on_drop(true).spawn().unwrap());
+    }
+    let place = |prefix| format!("aws {} {prefix}", server.url());
+    nothing_is_lost_and_nothing_is_done_twice(place("whole"), place("parts"), SLOW).await;
 }

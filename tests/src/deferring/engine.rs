@@ -11,6 +11,7 @@ use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use mamparo_aws::Aws;
 use mamparo_core::BoxError;
 use mamparo_core::clock::SystemClock;
 use mamparo_durable::backend::{Backend, BoxFuture, Message, Queue, QueueName, Request as Claimed};
@@ -28,12 +29,13 @@ use super::dependency::{LATER, MAX_ATTEMPTS, NEVER};
 /// What a process prints before an alert: its name, the transaction, and what else is known.
 pub(super) const ALERT: &str = "alert ";
 
-/// Opens `sqlite FILE` or `postgres URL SCHEMA`; with `parts` at the end, one thing is done after the other.
+/// Opens `sqlite FILE`, `postgres URL SCHEMA` or `aws URL PREFIX`; with `parts` at the end, one thing is done after the other.
 pub(super) async fn open(place: &str) -> Backend {
     let mut words = place.split(' ');
     let mut word = || words.next().unwrap_or_default();
     let backend = match word() {
         "sqlite" => SqliteDurable::open(word()).unwrap().backend(),
+        "aws" => aws(word(), word()).await.backend().await.unwrap(),
         _ => {
             let settings = Settings::builder(word())
                 .schema(word())
@@ -47,6 +49,19 @@ pub(super) async fn open(place: &str) -> Backend {
         "parts" => backend.without_outbox(),
         _ => backend,
     }
+}
+
+/// Clients of a local server, which leave every wait to the scheduler.
+pub(super) async fn aws(url: &str, prefix: &str) -> Aws {
+    let settings = mamparo_aws::Settings::builder()
+        .endpoint(url)
+        .prefix(prefix)
+        .region("eu-west-1")
+        .credentials("key", "secret")
+        .schedule_from(Duration::ZERO)
+        .timeout(Duration::from_secs(20))
+        .attempt_timeout(Duration::from_secs(10));
+    Aws::connect(settings.build().unwrap()).await.unwrap()
 }
 
 fn wait(millis: u64) -> Wait {
@@ -79,13 +94,14 @@ pub(super) fn builder(backend: Backend, lease: Duration) -> EngineBuilder {
         .listener(Arc::new(Loud))
 }
 
-/// Takes up after a second or so what is stuck.
-pub(super) const fn hasty() -> Patience {
+/// Takes up after a few leases what is stuck, a second at least.
+pub(super) fn hasty(lease: Duration) -> Patience {
+    let stuck = Duration::from_secs(1).max(lease * 3);
     Patience {
-        scheduling: Duration::from_secs(1),
-        scheduled: Duration::from_secs(1),
-        sending: Duration::from_secs(1),
-        in_flight: Duration::from_millis(1_500),
+        scheduling: stuck,
+        scheduled: stuck,
+        sending: stuck,
+        in_flight: stuck * 3 / 2,
     }
 }
 

@@ -218,7 +218,7 @@ async fn works() {
         engine = engine.rate(rate);
     }
     if spec.restless {
-        engine = engine.gatekeeper(Moody).patience(hasty());
+        engine = engine.gatekeeper(Moody).patience(hasty(spec.lease));
     }
     let engine = engine.build().unwrap();
     let running = engine.run(sender);
